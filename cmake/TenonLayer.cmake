@@ -1,0 +1,50 @@
+# Registers the cases of a GoogleTest program. Those with "Slow" in their name get the label `slow`, the others `fast`; the
+# fast ones start first.
+function(tenon_discover_tests target prefix)
+  gtest_discover_tests(${target} TEST_PREFIX "${prefix}" TEST_FILTER "-*Slow*"
+    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES LABELS fast COST 1000 TIMEOUT 300)
+  gtest_discover_tests(${target} TEST_PREFIX "${prefix}" TEST_FILTER "*Slow*"
+    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES LABELS slow TIMEOUT 1800)
+endfunction()
+
+# tenon_layer(<folder> [DEPS <layer>...] [LIBS <library>...])
+#
+# One folder of src/tenon as an object library `tenon_<folder>` (every *.cc but *_test.cc and main.cc), and its unit tests
+# as `tenon_<folder>_test`, linked with the objects of this layer and of the layers it may depend on, and no others: a
+# dependency that isn't declared doesn't link.
+function(tenon_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/tenon/${name}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(NOT sources)
+    return()
+  endif()
+
+  set(closure ${name})
+  foreach(dep ${ARG_DEPS})
+    get_property(inner GLOBAL PROPERTY tenon_closure_${dep})
+    list(APPEND closure ${inner})
+    get_property(libs GLOBAL PROPERTY tenon_libs_${dep})
+    list(APPEND ARG_LIBS ${libs})
+  endforeach()
+  list(REMOVE_DUPLICATES closure)
+  list(REMOVE_DUPLICATES ARG_LIBS)
+  set_property(GLOBAL PROPERTY tenon_closure_${name} ${closure})
+  set_property(GLOBAL PROPERTY tenon_libs_${name} ${ARG_LIBS})
+  set_property(GLOBAL APPEND PROPERTY tenon_layers ${name})
+
+  add_library(tenon_${name} OBJECT ${sources})
+  target_link_libraries(tenon_${name} PUBLIC tenon_options PRIVATE ${ARG_LIBS})
+  if(TENON_TESTS AND tests)
+    set(objects "")
+    foreach(layer ${closure})
+      list(APPEND objects $<TARGET_OBJECTS:tenon_${layer}>)
+    endforeach()
+    add_executable(tenon_${name}_test ${tests} ${objects})
+    target_link_libraries(tenon_${name}_test PRIVATE tenon_options ${ARG_LIBS} GTest::gmock GTest::gtest_main)
+    target_compile_definitions(tenon_${name}_test PRIVATE TENON_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    tenon_discover_tests(tenon_${name}_test "${name}.")
+  endif()
+endfunction()

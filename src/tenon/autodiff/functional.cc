@@ -1,0 +1,56 @@
+#include "tenon/autodiff/functional.h"
+
+#include "tenon/autodiff/split.h"
+#include "tenon/ir/ops.h"
+
+namespace tenon {
+
+Vjp vjp(const TensorFn& f, const std::vector<Tensor>& inputs, const std::vector<bool>& active) {
+  check(inputs.size() == active.size(), "vjp: one flag per input");
+  Trace& trace = current_trace();
+  std::vector<TensorType> types;
+  Active wanted;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    types.push_back(inputs[i].type());
+    wanted.params.push_back(active[i] && is_float(inputs[i].dtype()));
+  }
+  const RegionId region = trace_region(trace, types, f);
+  for (ValueId v : trace.region(region).results) wanted.results.push_back(is_float(trace.value(v).type.dtype));
+  const Split parts = split(trace, region, wanted, {std::vector<bool>(inputs.size(), true), false});
+  const std::vector<Tensor> forward = inline_region(trace, parts.forward, inputs);
+
+  Vjp out;
+  const size_t num_results = wanted.results.size();
+  out.results.assign(forward.begin(), forward.begin() + static_cast<int64_t>(num_results));
+  out.pull = [&trace, parts, wanted, inputs, forward](const std::vector<Tensor>& cts) {
+    std::vector<Tensor> args;
+    for (const Residual& r : parts.residuals) args.push_back(r.is_param ? inputs[r.index] : forward[r.index]);
+    for (size_t i = 0; i < wanted.results.size(); ++i) {
+      if (wanted.results[i]) args.push_back(cts.at(i) ? cts[i] : zeros_like(forward[i]));
+    }
+    const std::vector<Tensor> pulled = inline_region(trace, parts.backward, args);
+    std::vector<Tensor> grads;
+    size_t next = 0;
+    for (bool want : wanted.params) grads.push_back(want ? pulled.at(next++) : Tensor());
+    return grads;
+  };
+  return out;
+}
+
+Tensor scalar_seed(const Tensor& value) {
+  if (value.rank() != 0 || !is_float(value.dtype())) {
+    throw Error(ErrorCode::shape_mismatch, "a gradient is taken of a scalar float")
+        .got(to_string(value.type()))
+        .hint("reduce it to a scalar first");
+  }
+  return full_like(value, 1.0);
+}
+
+std::vector<Tensor> gradients_or_zero(std::vector<Tensor> grads, const std::vector<Tensor>& inputs) {
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (!grads[i] && is_float(inputs[i].dtype())) grads[i] = zeros_like(inputs[i]);
+  }
+  return grads;
+}
+
+}  // namespace tenon

@@ -1,0 +1,268 @@
+#include "tenon/autodiff/split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tenon/autodiff/linearize.h"
+#include "tenon/ir/op_def.h"
+#include "tenon/ir/ops.h"
+
+namespace tenon {
+namespace {
+
+// The values an op reads, those its regions capture included.
+std::vector<ValueId> uses(const Trace& trace, const OpInfo& op) {
+  std::vector<ValueId> out = op.operands;
+  for (RegionId region : op.regions) {
+    const std::vector<ValueId> inner = captures(trace, region);
+    out.insert(out.end(), inner.begin(), inner.end());
+  }
+  return out;
+}
+
+std::vector<TensorType> types(const Trace& trace, const std::vector<ValueId>& values) {
+  std::vector<TensorType> out;
+  for (ValueId v : values) out.push_back(trace.value(v).type);
+  return out;
+}
+
+// Forward and backward of a region in one: params…, cotangents… -> results…, cotangents of params and captures….
+struct Joint {
+  RegionId region = kNoId;
+  size_t num_params = 0, num_results = 0;
+};
+
+Joint build_joint(Trace& trace, RegionId region, const Active& active) {
+  const RegionInfo& info = trace.region(region);
+  Joint joint{kNoId, info.params.size(), info.results.size()};
+  std::vector<TensorType> params = types(trace, info.params);
+  for (size_t i = 0; i < info.results.size(); ++i) {
+    if (active.results[i]) params.push_back(trace.value(info.results[i]).type);
+  }
+  joint.region = trace_region(trace, params, [&](const std::vector<Tensor>& args) {
+    Linearizer linear(trace, region, std::span(args).first(joint.num_params), active.params, active.captures);
+    std::vector<Tensor> cts(joint.num_results);
+    size_t next = joint.num_params;
+    for (size_t i = 0; i < joint.num_results; ++i) {
+      if (active.results[i]) cts[i] = args[next++];
+    }
+    const Cotangents pulled = linear.pull(cts);
+    std::vector<Tensor> out = linear.results();
+    const auto give = [&](const Tensor& ct, const TensorType& type) { out.push_back(ct ? ct : zeros(type)); };
+    for (size_t i = 0; i < joint.num_params; ++i) {
+      if (active.params[i]) give(pulled.params[i], args[i].type());
+    }
+    for (size_t i = 0; i < active.captures.size(); ++i) give(pulled.captures[i], trace.value(active.captures[i]).type);
+    return out;
+  });
+  return joint;
+}
+
+// Decides what crosses from forward to backward, and builds both.
+class Partitioner {
+ public:
+  Partitioner(Trace& trace, const Joint& joint, const SplitOptions& options)
+      : trace_(trace), joint_(joint), info_(trace.region(joint.region)), options_(options) {
+    classify();
+    for (OpId id : info_.ops) {
+      if (!backward_.contains(id)) continue;
+      for (ValueId v : uses(trace_, trace_.op(id))) need(v);
+    }
+    for (size_t i = joint_.num_results; i < info_.results.size(); ++i) need(info_.results[i]);
+    find_barriers();
+  }
+
+  Split build() {
+    Split out;
+    out.forward = build_forward(out.residuals);
+    out.backward = build_backward();
+    return out;
+  }
+
+ private:
+  bool defined_here(ValueId v) const { return trace_.value(v).region == joint_.region; }
+  bool is_param(ValueId v) const { return defined_here(v) && trace_.value(v).def == kNoId; }
+  bool is_cotangent(ValueId v) const { return is_param(v) && trace_.value(v).index >= joint_.num_params; }
+
+  // Backward ops are those that depend on a cotangent; varying values those that depend on a parameter.
+  void classify() {
+    std::set<ValueId> backward_values;
+    for (OpId id : info_.ops) {
+      const OpInfo& op = trace_.op(id);
+      bool back = false, varies = false;
+      for (ValueId v : uses(trace_, op)) {
+        back = back || is_cotangent(v) || backward_values.contains(v);
+        varies = varies || is_param(v) || varying_.contains(v);
+      }
+      if (back) {
+        backward_.insert(id);
+        backward_values.insert(op.results.begin(), op.results.end());
+      }
+      if (varies) varying_.insert(op.results.begin(), op.results.end());
+    }
+  }
+
+  bool saves(const OpInfo& op) {
+    const bool varies = std::any_of(op.results.begin(), op.results.end(), [&](ValueId v) { return varying_.contains(v); });
+    if (!varies && options_.in_loop) return false;
+    switch (trace_.remat_decision(op)) {
+      case Save::device: return true;
+      case Save::recompute: return false;
+      case Save::host:
+        throw Error(ErrorCode::unsupported, "offloading saved values to host memory")
+            .at(std::string(trace_.path_of(op)))
+            .hint("use a remat policy that saves on the device or recomputes");
+      case Save::unspecified: break;
+    }
+    return !options_.in_loop || op.def->recompute == Recompute::expensive;
+  }
+
+  // The backward region reads forward value `v`: saves it, or does its op again from what that reads.
+  void need(ValueId v) {
+    if (!defined_here(v) || is_cotangent(v) || !seen_.insert(v).second) return;
+    const OpId def = trace_.value(v).def;
+    if (def == kNoId) {
+      residuals_.push_back(v);
+      return;
+    }
+    if (backward_.contains(def)) return;
+    const OpInfo& op = trace_.op(def);
+    if (saves(op)) {
+      residuals_.push_back(v);
+      saved_.insert(v);
+      return;
+    }
+    recomputed_.insert(def);
+    for (ValueId u : uses(trace_, op)) need(u);
+  }
+
+  bool read_from_forward(ValueId v) const { return saved_.contains(v) || (is_param(v) && !is_cotangent(v)); }
+
+  // Values read by recomputed ops of each remat scope. Outside loops a barrier keeps the compiler from undoing the
+  // recomputation by common-subexpression elimination; loop bodies are apart anyway.
+  void find_barriers() {
+    if (options_.in_loop) return;
+    for (OpId id : info_.ops) {
+      if (!recomputed_.contains(id)) continue;
+      const OpInfo& op = trace_.op(id);
+      if (op.mark.remat_scope == kNoId) continue;
+      std::vector<ValueId>& list = barriers_[op.mark.remat_scope].values;
+      for (ValueId v : uses(trace_, op)) {
+        if (read_from_forward(v) && std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
+      }
+    }
+  }
+
+  RegionId build_forward(std::vector<Residual>& residuals) {
+    std::vector<ValueId> outs(info_.results.begin(), info_.results.begin() + static_cast<int64_t>(joint_.num_results));
+    for (ValueId v : residuals_) {
+      const uint32_t index = trace_.value(v).index;
+      if (is_param(v) && options_.free_params[index]) {
+        residuals.push_back({true, index});
+      } else {
+        residuals.push_back({false, outs.size()});
+        outs.push_back(v);
+      }
+    }
+    std::set<OpId> live;
+    for (ValueId v : outs) mark_live(v, live);
+    std::vector<TensorType> params = types(trace_, info_.params);
+    params.resize(joint_.num_params);
+    return trace_region(trace_, params, [&](const std::vector<Tensor>& args) {
+      ValueMap map;
+      for (size_t i = 0; i < args.size(); ++i) map.set(info_.params[i], args[i]);
+      for (OpId id : info_.ops) {
+        if (live.contains(id)) clone_op(trace_, id, map);
+      }
+      std::vector<Tensor> out;
+      for (ValueId v : outs) out.push_back(map(trace_, v));
+      return out;
+    });
+  }
+
+  void mark_live(ValueId v, std::set<OpId>& live) const {
+    if (!defined_here(v)) return;
+    const OpId def = trace_.value(v).def;
+    if (def == kNoId || !live.insert(def).second) return;
+    for (ValueId u : uses(trace_, trace_.op(def))) mark_live(u, live);
+  }
+
+  RegionId build_backward() {
+    std::vector<ValueId> params = residuals_;
+    params.insert(params.end(), info_.params.begin() + static_cast<int64_t>(joint_.num_params), info_.params.end());
+    const std::vector<TensorType> param_types = types(trace_, params);
+    std::set<OpId> live;
+    for (size_t i = joint_.num_results; i < info_.results.size(); ++i) mark_live(info_.results[i], live);
+    return trace_region(trace_, param_types, [&](const std::vector<Tensor>& args) {
+      ValueMap map;
+      for (size_t i = 0; i < args.size(); ++i) map.set(params[i], args[i]);
+      for (OpId id : info_.ops) {
+        if (!backward_.contains(id) || !live.contains(id)) continue;
+        for (ValueId v : uses(trace_, trace_.op(id))) materialize(v, map);
+        clone_op(trace_, id, map);
+      }
+      std::vector<Tensor> out;
+      for (size_t i = joint_.num_results; i < info_.results.size(); ++i) {
+        materialize(info_.results[i], map);
+        out.push_back(map(trace_, info_.results[i]));
+      }
+      return out;
+    });
+  }
+
+  // Recomputes `v` at its first use in the backward pass.
+  void materialize(ValueId v, ValueMap& map) {
+    if (!defined_here(v) || map.contains(v)) return;
+    const OpId id = trace_.value(v).def;
+    const OpInfo& op = trace_.op(id);
+    const auto barrier = barriers_.find(op.mark.remat_scope);
+    ValueMap local;
+    for (ValueId u : uses(trace_, op)) {
+      materialize(u, map);
+      local.set(u, map(trace_, u));
+    }
+    if (barrier != barriers_.end()) {
+      for (const auto& [value, tensor] : barrier->second.through(trace_, map)) local.set(value, tensor);
+    }
+    clone_op(trace_, id, local);
+    for (ValueId r : op.results) map.set(r, local(trace_, r));
+  }
+
+  struct Barrier {
+    std::vector<ValueId> values;
+    std::vector<std::pair<ValueId, Tensor>> barriered;
+    const std::vector<std::pair<ValueId, Tensor>>& through(Trace& trace, const ValueMap& map) {
+      if (barriered.empty() && !values.empty()) {
+        std::vector<Tensor> in;
+        for (ValueId v : values) in.push_back(map(trace, v));
+        const std::vector<Tensor> out = optimization_barrier(in);
+        for (size_t i = 0; i < values.size(); ++i) barriered.emplace_back(values[i], out[i]);
+      }
+      return barriered;
+    }
+  };
+
+  Trace& trace_;
+  const Joint& joint_;
+  const RegionInfo& info_;
+  const SplitOptions& options_;
+  std::set<OpId> backward_, recomputed_;
+  std::set<ValueId> varying_, seen_, saved_;
+  std::vector<ValueId> residuals_;
+  std::unordered_map<uint32_t, Barrier> barriers_;
+};
+
+}  // namespace
+
+Split split(Trace& trace, RegionId region, const Active& active, const SplitOptions& options) {
+  const RegionInfo& info = trace.region(region);
+  check(active.params.size() == info.params.size() && active.results.size() == info.results.size() &&
+            options.free_params.size() == info.params.size(),
+        "split: one flag per parameter and result");
+  const Joint joint = build_joint(trace, region, active);
+  return Partitioner(trace, joint, options).build();
+}
+
+}  // namespace tenon

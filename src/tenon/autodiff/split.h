@@ -1,0 +1,41 @@
+// `split`: one region into a forward and a backward one. Under grad, scan, remat and hand-written schedules.
+#pragma once
+
+#include <vector>
+
+#include "tenon/ir/trace.h"
+
+namespace tenon {
+
+// What is differentiated: which parameters and captures want a cotangent, which results give one.
+struct Active {
+  std::vector<bool> params;
+  std::vector<bool> results;
+  std::vector<ValueId> captures;
+};
+
+struct SplitOptions {
+  // Parameters the backward pass has anyway (slices of a scan's inputs, its index): never saved.
+  std::vector<bool> free_params;
+  // What happens to a value no remat policy speaks of. In a loop every saved value is a stacked array, so cheap ops are done
+  // again; outside, saving is free.
+  bool in_loop = false;
+};
+
+// A value the backward region reads: parameter `param` of the split region, or else result `forward_result` of `forward`.
+struct Residual {
+  bool is_param = false;
+  size_t index = 0;
+};
+
+// forward: params… -> results…, saved values…
+// backward: residuals…, cotangents of the active results… -> cotangents of the active params…, of the captures…
+struct Split {
+  RegionId forward = kNoId, backward = kNoId;
+  std::vector<Residual> residuals;
+};
+
+// Both regions are made in the current region. Captured values are used where they are, never saved.
+Split split(Trace& trace, RegionId region, const Active& active, const SplitOptions& options);
+
+}  // namespace tenon

@@ -1,0 +1,21 @@
+// One writer for a directory.
+#pragma once
+
+#include <string>
+
+#include "tenon/base/file_descriptor.h"
+#include "tenon/base/result.h"
+
+namespace tenon {
+
+// Held while the object lives, and let go by the system when the process dies. The file itself stays.
+class LockFile {
+ public:
+  // `io`, naming the holder's process id, when another process (or another LockFile) holds it.
+  static Result<LockFile> acquire(const std::string& path);
+
+ private:
+  FileDescriptor fd_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,31 @@
+#include "tenon/checkpoint/async_saver.h"
+
+#include <utility>
+
+namespace tenon {
+
+AsyncSaver::AsyncSaver(const std::string& dir, SaveOptions options)
+    : writer_(CheckpointWriter::open(dir, options).value()) {}
+
+AsyncSaver::~AsyncSaver() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void AsyncSaver::save(SaveRequest request) {
+  wait();
+  thread_ = std::thread([this, request = std::move(request)] {
+    try {
+      report_ = writer_.save(request).value();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  });
+}
+
+void AsyncSaver::wait() {
+  if (thread_.joinable()) thread_.join();
+  if (report_) last_ = std::exchange(report_, std::nullopt);
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+}  // namespace tenon

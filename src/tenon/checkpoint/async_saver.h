@@ -1,0 +1,39 @@
+// Saves in the background while training goes on.
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "tenon/checkpoint/checkpoint_writer.h"
+
+namespace tenon {
+
+// One save at a time; for one calling thread. What went wrong with a save is thrown once, by the next call.
+class AsyncSaver {
+ public:
+  // Locks the directory; throws what CheckpointWriter::open returns.
+  explicit AsyncSaver(const std::string& dir, SaveOptions options = {});
+  AsyncSaver(const AsyncSaver&) = delete;
+  AsyncSaver& operator=(const AsyncSaver&) = delete;
+  // Waits; an error nobody asked for is dropped, so call `wait` first.
+  ~AsyncSaver();
+
+  // Waits for the save before, then starts this one and returns. When the one before failed, throws and starts nothing.
+  void save(SaveRequest request);
+  // Returns once everything is on disk; throws when it couldn't be.
+  void wait();
+  // The last save that ended well and that `save` or `wait` has waited for.
+  const std::optional<SaveReport>& last() const { return last_; }
+
+ private:
+  CheckpointWriter writer_;
+  std::thread thread_;
+  std::optional<SaveReport> last_;
+  // Written by the thread, read behind its join.
+  std::optional<SaveReport> report_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,123 @@
+#include "tenon/config/toml.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <sstream>
+#include <toml.hpp>
+
+#include "tenon/base/text.h"
+
+namespace tenon {
+namespace {
+
+using Toml = toml::basic_value<toml::discard_comments, std::map, std::vector>;
+
+constexpr int kMaxDepth = 100;
+
+std::string place(const std::string& filename, size_t line) {
+  return fmt::format("{}:{}", filename.empty() ? "text" : filename, line);
+}
+
+// The parser recurses into brackets and dotted keys, so their depth is bounded first. Returns the line that nests too
+// deep, 0 when none does. What is in strings counts too, which only makes the bound stricter for very odd ones.
+size_t too_deep_line(std::string_view text) {
+  size_t line = 1;
+  int brackets = 0;
+  int dots = 0;
+  bool in_string = false;
+  for (const char c : text) {
+    if (c == '\n') {
+      ++line;
+      dots = 0;
+      in_string = false;
+    } else if (c == '"' || c == '\'') {
+      in_string = !in_string;
+    } else if (c == '[' || c == '{') {
+      if (!in_string) ++brackets;
+    } else if (c == ']' || c == '}') {
+      if (!in_string) --brackets;
+    } else if (c == '.') {
+      if (!in_string) ++dots;
+    } else if (c == ',' || c == '=') {
+      dots = c == ',' ? 0 : dots;
+    }
+    if (brackets > kMaxDepth || dots > kMaxDepth) return line;
+  }
+  return 0;
+}
+
+Value convert(const Toml& from, const std::string& filename);
+
+Value convert_plain(const Toml& from, const std::string& filename) {
+  switch (from.type()) {
+    case toml::value_t::boolean:
+      return from.as_boolean();
+    case toml::value_t::integer:
+      return from.as_integer();
+    case toml::value_t::floating:
+      return from.as_floating();
+    case toml::value_t::string:
+      return from.as_string().str;
+    case toml::value_t::array: {
+      Value::List list;
+      for (const Toml& element : from.as_array()) list.push_back(convert(element, filename));
+      return list;
+    }
+    case toml::value_t::table: {
+      Value::Table table;
+      for (const auto& [key, value] : from.as_table()) table.push_back({key, convert(value, filename)});
+      return table;
+    }
+    default:
+      throw Error(ErrorCode::wrong_type, "dates and times aren't config values")
+          .at(place(filename, from.location().line()))
+          .hint("write a string");
+  }
+}
+
+Value convert(const Toml& from, const std::string& filename) {
+  Value value = convert_plain(from, filename);
+  value.where = place(filename, from.location().line());
+  return value;
+}
+
+// The parser's message: its first line, without its own decoration.
+std::string first_line(std::string_view what) {
+  std::string line(what.substr(0, what.find('\n')));
+  if (const size_t mark = line.find("[error] "); mark != std::string::npos) line = line.substr(mark + 8);
+  if (line.starts_with("toml::")) line = line.substr(6);
+  return line;
+}
+
+}  // namespace
+
+Result<Value> parse_toml(std::string_view text, const std::string& filename) {
+  if (const size_t line = too_deep_line(text); line != 0) {
+    return Error(ErrorCode::invalid_argument, "values are nested too deep")
+        .at(place(filename, line))
+        .expected(fmt::format("at most {} levels", kMaxDepth));
+  }
+  try {
+    std::istringstream stream{std::string(text)};
+    return convert(toml::parse<toml::discard_comments, std::map, std::vector>(stream, filename), filename);
+  } catch (const Error& error) {
+    return error;
+  } catch (const toml::exception& error) {
+    return Error(ErrorCode::invalid_argument, first_line(error.what())).at(place(filename, error.location().line()));
+  } catch (const std::exception& error) {
+    return Error(ErrorCode::invalid_argument, first_line(error.what())).at(filename);
+  }
+}
+
+Value parse_value(std::string_view text) {
+  const Result<Value> parsed = parse_toml(fmt::format("value = {}\n", text), "");
+  Value value = std::string(text);
+  const bool one = text.find('\n') == std::string_view::npos && parsed.ok() && parsed.value().find("value") != nullptr;
+  if (one) value = *parsed.value().find("value");
+  value.where.clear();
+  value.raw = text;
+  return value;
+}
+
+}  // namespace tenon

@@ -1,0 +1,42 @@
+// What a trainer reads: batches by number.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tenon/base/literal.h"
+
+namespace tenon {
+
+// One step's examples: B rows of T tokens, all i32[B,T]. A row is one or more documents, or parts of them, packed
+// behind one another.
+struct Batch {
+  Literal input_ids;
+  // The token behind each input token; -1 where there is none to learn.
+  Literal target_labels;
+  // 1, 2, … for the documents of a row; 0 for padding. Attention stays within a segment.
+  Literal segment_ids;
+  // Place within the segment, from 0.
+  Literal positions;
+  // Labels that aren't ignored.
+  int64_t num_tokens = 0;
+};
+
+// Batches are a pure function of the dataset's settings and the step: any step can be asked for at any time, from any
+// thread, so a run that stops and resumes sees the same data as one that never stopped.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  // The batch of `step` (from 0). Throws `invalid_argument` for a step outside.
+  virtual Batch batch(int64_t step) const = 0;
+  // How many batches there are; none for training data, which goes on forever.
+  virtual std::optional<int64_t> num_batches() const = 0;
+  // The held-out part, read front to back once; null when there is none. Lives as long as it likes.
+  virtual std::unique_ptr<Dataset> held_out() const = 0;
+  // One line for the log: what it is and how large.
+  virtual std::string describe() const = 0;
+};
+
+}  // namespace tenon

@@ -1,0 +1,43 @@
+// A language model's training text: bytes as tokens, a held-out part at the end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tenon/data/dataset.h"
+
+namespace tenon {
+
+struct TextOptions {
+  // A text file, or a folder with .txt files (one document each, in the order of their names).
+  std::string path;
+  // The last part of the bytes that is kept for evaluation, in [0, 1).
+  double eval_fraction = 0.1;
+  int64_t sequence_length = 0;
+  int64_t batch_size = 0;
+  uint64_t seed = 0;
+};
+
+class TextDataset final : public Dataset {
+ public:
+  // Throws `not_found` or `damaged` with the file's path, or `invalid_argument` when an option is out of range or the
+  // text is too short for one window.
+  explicit TextDataset(const TextOptions& options);
+  ~TextDataset() override;
+
+  Batch batch(int64_t step) const override;
+  std::optional<int64_t> num_batches() const override { return std::nullopt; }
+  // Labels every held-out byte exactly once, and nothing else: the mean loss in bits is bits per byte.
+  // The document that is cut in two starts again with `bos`.
+  std::unique_ptr<Dataset> held_out() const override;
+  std::string describe() const override;
+
+ private:
+  struct Text;
+  class HeldOut;
+  std::shared_ptr<const Text> text_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,202 @@
+#include "tenon/data/text_dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tenon/base/file.h"
+#include "tenon/data/byte_vocab.h"
+#include "tenon/data/prefetch.h"
+
+namespace tenon {
+namespace {
+
+using testing::HasSubstr;
+
+class TextDatasetTest : public testing::Test {
+ protected:
+  TextDatasetTest() : dir_(testing::TempDir() + "tenon_text_" + random_suffix()) { make_dirs(dir_).value(); }
+  ~TextDatasetTest() override { remove_tree(dir_).value(); }
+  void write(const std::string& name, const std::string& text) {
+    write_file_atomic(join_path(dir_, name), text).value();
+  }
+  void write_novels() {
+    for (int doc = 0; doc < 3; ++doc) {
+      std::string text;
+      for (int i = 0; i < 400 + 37 * doc; ++i) text += static_cast<char>('a' + (i * i + doc * 5) % 26);
+      write("novel" + std::to_string(2 - doc) + ".txt", text);
+      all_ = text + all_;
+    }
+    write("readme.md", "not a novel");
+  }
+  TextOptions options() const { return {dir_, 0.1, 16, 4, 7}; }
+  Error failure(const TextOptions& with) const {
+    try {
+      const TextDataset dataset(with);
+    } catch (const Error& error) {
+      return error;
+    }
+    return Error(ErrorCode::internal, "nothing was thrown");
+  }
+  std::string dir_, all_;
+};
+
+TEST_F(TextDatasetTest, HeldOutBytesAreLabelledExactlyOnce) {
+  write_novels();
+  const TextDataset dataset(options());
+  const auto held_out = dataset.held_out();
+  std::string labels;
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < *held_out->num_batches(); ++i) {
+    const Batch batch = held_out->batch(i);
+    tokens += batch.num_tokens;
+    for (int64_t j = 0; j < batch.target_labels.size(); ++j) {
+      if (batch.target_labels.as_int(j) >= 0) labels += static_cast<char>(batch.target_labels.as_int(j));
+    }
+  }
+  const size_t expected = all_.size() / 10;
+  EXPECT_EQ(labels, all_.substr(all_.size() - expected));
+  EXPECT_EQ(tokens, static_cast<int64_t>(expected));
+  EXPECT_THROW(held_out->batch(*held_out->num_batches()), Error);
+  EXPECT_THROW(held_out->batch(-1), Error);
+  EXPECT_EQ(held_out->held_out(), nullptr);
+}
+
+TEST_F(TextDatasetTest, TrainingNeverSeesHeldOutBytes) {
+  write("a.txt", std::string(900, 'x') + std::string(100, 'y'));
+  const TextDataset dataset(options());
+  for (int64_t step = 0; step < 100; ++step) {
+    const Batch batch = dataset.batch(step);
+    for (int64_t j = 0; j < batch.input_ids.size(); ++j) {
+      ASSERT_NE(batch.input_ids.as_int(j), 'y');
+      ASSERT_NE(batch.target_labels.as_int(j), 'y');
+      ASSERT_NE(batch.target_labels.as_int(j), kEosToken);  // the only document is cut
+    }
+  }
+}
+
+TEST_F(TextDatasetTest, LabelsAreTheNextInputWithinASegment) {
+  write_novels();
+  const TextDataset dataset(options());
+  for (int64_t step = 0; step < 40; ++step) {
+    const Batch batch = dataset.batch(step);
+    int64_t labels = 0;
+    for (int64_t i = 0; i < batch.input_ids.size(); ++i) {
+      labels += batch.target_labels.as_int(i) >= 0 ? 1 : 0;
+      const bool row_end = i % 16 == 15;
+      if (row_end || batch.segment_ids.as_int(i) != batch.segment_ids.as_int(i + 1)) continue;
+      ASSERT_EQ(batch.target_labels.as_int(i), batch.input_ids.as_int(i + 1));
+      ASSERT_EQ(batch.positions.as_int(i) + 1, batch.positions.as_int(i + 1));
+    }
+    ASSERT_EQ(labels, batch.num_tokens);
+  }
+}
+
+TEST_F(TextDatasetTest, AnyStepAtAnyTime) {
+  write_novels();
+  const TextDataset a(options()), b(options());
+  const Batch late = a.batch(1000);
+  for (int64_t step = 0; step < 20; ++step) (void)b.batch(step);
+  EXPECT_EQ(b.batch(1000).input_ids, late.input_ids);
+  EXPECT_FALSE(a.batch(1001).input_ids == late.input_ids);
+  TextOptions other = options();
+  other.seed = 8;
+  EXPECT_FALSE(TextDataset(other).batch(1000).input_ids == late.input_ids);
+  EXPECT_NO_THROW(a.batch(int64_t{1} << 60));
+  EXPECT_THROW(a.batch(-1), Error);
+  EXPECT_THROW(a.batch(int64_t{1} << 62), Error);
+}
+
+TEST_F(TextDatasetTest, NothingHeldOut) {
+  write_novels();
+  TextOptions with = options();
+  with.eval_fraction = 0;
+  EXPECT_EQ(TextDataset(with).held_out(), nullptr);
+  with.path = join_path(dir_, "novel0.txt");
+  EXPECT_THAT(TextDataset(with).describe(), HasSubstr("novel0.txt: 1 documents, 474 B for training, 0 B held out"));
+}
+
+TEST_F(TextDatasetTest, ErrorsNameThePath) {
+  TextOptions with = options();
+  EXPECT_EQ(failure(with).code(), ErrorCode::not_found);
+  EXPECT_THAT(failure(with).what(), HasSubstr("no .txt file"));
+  with.path = join_path(dir_, "missing");
+  EXPECT_EQ(failure(with).code(), ErrorCode::not_found);
+  EXPECT_THAT(failure(with).what(), HasSubstr(with.path));
+  write("a.txt", "a text long enough for one window of sixteen");
+  write("b.txt", "");
+  EXPECT_EQ(failure(options()).code(), ErrorCode::damaged);
+  EXPECT_THAT(failure(options()).what(), HasSubstr("b.txt: the file is empty"));
+  write("b.txt", std::string("torn\0page", 9));
+  EXPECT_EQ(failure(options()).code(), ErrorCode::damaged);
+  EXPECT_THAT(failure(options()).what(), HasSubstr("zero byte at offset 4"));
+  write("b.txt", "ok");
+  with = options();
+  with.sequence_length = 100;
+  EXPECT_THAT(failure(with).what(), HasSubstr("the training text is too short (got 42 bytes, expected at least 100)"));
+  with = options();
+  with.eval_fraction = 0.01;
+  EXPECT_THAT(failure(with).what(), HasSubstr("the held-out text is too short"));
+  make_dirs(join_path(dir_, "c.txt")).value();
+  EXPECT_EQ(failure(options()).code(), ErrorCode::io);
+}
+
+TEST_F(TextDatasetTest, OptionsOutOfRange) {
+  write_novels();
+  for (const double fraction : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    TextOptions with = options();
+    with.eval_fraction = fraction;
+    EXPECT_EQ(failure(with).path(), "eval_fraction");
+  }
+  TextOptions with = options();
+  with.batch_size = 0;
+  EXPECT_EQ(failure(with).path(), "batch_size");
+  with = options();
+  with.sequence_length = -5;
+  EXPECT_EQ(failure(with).path(), "sequence_length");
+}
+
+class Counting final : public Dataset {
+ public:
+  Batch batch(int64_t step) const override {
+    if (step == 7) throw Error(ErrorCode::damaged, "bad page");
+    Batch batch;
+    batch.num_tokens = step;
+    return batch;
+  }
+  std::optional<int64_t> num_batches() const override { return end; }
+  std::unique_ptr<Dataset> held_out() const override { return nullptr; }
+  std::string describe() const override { return "counting"; }
+  std::optional<int64_t> end;
+};
+
+TEST(PrefetcherTest, InOrderThenTheErrorAgainAndAgain) {
+  const Counting dataset;
+  Prefetcher prefetcher(dataset, 3, 2);
+  for (int64_t step = 3; step < 7; ++step) EXPECT_EQ(prefetcher.next()->num_tokens, step);
+  EXPECT_THROW(prefetcher.next(), Error);
+  EXPECT_THROW(prefetcher.next(), Error);
+}
+
+TEST(PrefetcherTest, EndsAfterTheLast) {
+  Counting dataset;
+  dataset.end = 2;
+  Prefetcher prefetcher(dataset, 0, 1);
+  EXPECT_EQ(prefetcher.next()->num_tokens, 0);
+  EXPECT_EQ(prefetcher.next()->num_tokens, 1);
+  EXPECT_FALSE(prefetcher.next().has_value());
+  EXPECT_FALSE(prefetcher.next().has_value());
+}
+
+TEST(PrefetcherTest, MayBeDroppedAtAnyTime) {
+  Counting dataset;
+  dataset.end = 5;
+  for (int taken = 0; taken < 5; ++taken) {
+    Prefetcher prefetcher(dataset, 0, 1);
+    for (int i = 0; i < taken; ++i) (void)prefetcher.next();
+  }
+}
+
+}  // namespace
+}  // namespace tenon

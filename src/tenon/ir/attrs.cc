@@ -1,0 +1,53 @@
+#include "tenon/ir/attrs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tenon/base/text.h"
+
+namespace tenon {
+namespace {
+
+struct Printer {
+  std::string operator()(bool v) const { return v ? "true" : "false"; }
+  std::string operator()(int64_t v) const { return fmt::format("{}", v); }
+  std::string operator()(double v) const { return format_float(v); }
+  std::string operator()(const std::string& v) const { return fmt::format("\"{}\"", v); }
+  std::string operator()(const Dims& v) const { return fmt::format("[{}]", fmt::join(v, ", ")); }
+  std::string operator()(DType v) const { return std::string(to_string(v)); }
+  std::string operator()(const PartitionSpec& v) const { return fmt::format("<{}>", to_string(v)); }
+  std::string operator()(const LiteralPtr& v) const {
+    std::string out = to_string(v->type()) + "{";
+    for (int64_t i = 0; i < v->size(); ++i) {
+      if (i > 0) out += ", ";
+      if (i == 8) return out + "…}";
+      out += is_float(v->dtype()) ? format_float(v->as_double(i)) : fmt::format("{}", v->as_int(i));
+    }
+    return out + "}";
+  }
+};
+
+bool equal(const AttrValue& a, const AttrValue& b) {
+  if (a.index() == b.index() && std::holds_alternative<LiteralPtr>(a)) {
+    return *std::get<LiteralPtr>(a) == *std::get<LiteralPtr>(b);
+  }
+  return a == b;
+}
+
+}  // namespace
+
+bool Attrs::operator==(const Attrs& other) const {
+  if (items_.size() != other.items_.size()) return false;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].first != other.items_[i].first || !equal(items_[i].second, other.items_[i].second)) return false;
+  }
+  return true;
+}
+
+std::string to_string(const Attrs& attrs) {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : attrs.items()) out.push_back(fmt::format("{}={}", name, std::visit(Printer{}, value)));
+  return fmt::format("{}", fmt::join(out, ", "));
+}
+
+}  // namespace tenon

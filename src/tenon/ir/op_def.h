@@ -1,0 +1,69 @@
+// The op table: everything the system knows of an op, in one row.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tenon/ir/trace.h"
+
+namespace tenon {
+
+class HloWriter;
+
+// What shape inference sees. It throws `shape_mismatch` or `invalid_argument`; the trace adds op and module path.
+struct InferArgs {
+  const Trace& trace;
+  std::vector<TensorType> operands;
+  const Attrs& attrs;
+  std::span<const RegionId> regions;
+};
+
+struct EvalArgs {
+  const Trace& trace;
+  const OpInfo& op;
+  std::vector<const Literal*> operands;
+  std::vector<TensorType> results;
+  // Interprets a region of the op.
+  std::function<std::vector<Literal>(RegionId, std::vector<Literal>)> run;
+  const Attrs& attrs() const { return op.attrs; }
+  const Literal& operand(size_t i) const { return *operands[i]; }
+};
+
+struct VjpArgs {
+  const Attrs& attrs;
+  std::vector<Tensor> operands, results;
+  std::vector<Tensor> cotangents;  // one per result; empty: zero
+  std::vector<bool> active;        // which operands want a cotangent
+  const Tensor& operand(size_t i) const { return operands[i]; }
+  const Tensor& cotangent() const { return cotangents[0]; }
+};
+
+enum class Recompute : uint8_t {
+  cheap,      // elementwise, broadcasts, shape changes: done again rather than saved
+  expensive,  // contractions, loops, sorts: saved unless a policy says otherwise
+};
+
+struct OpDef {
+  std::string_view name;
+  // Types of the results.
+  std::vector<TensorType> (*infer)(const InferArgs&);
+  // StableHLO text of one op.
+  void (*print)(HloWriter&, const OpInfo&);
+  // The reference meaning, in plain loops.
+  std::vector<Literal> (*eval)(const EvalArgs&);
+  // Cotangents of the operands (empty: none). Null: no gradient, `vjp_note` says why, or that it is structural.
+  std::vector<Tensor> (*vjp)(const VjpArgs&) = nullptr;
+  std::string_view vjp_note = {};
+  // Floating-point operations, multiply and add counted apart. Null: one per result element.
+  double (*flops)(const Trace&, const OpInfo&) = nullptr;
+  Recompute recompute = Recompute::cheap;
+};
+
+// Every op there is, by name.
+std::span<const OpDef* const> op_table();
+
+double count_flops(const Trace& trace, RegionId region);
+
+}  // namespace tenon

@@ -1,0 +1,8 @@
+// Every op, for code that traces.
+#pragma once
+
+#include "tenon/ir/ops/annotate.h"
+#include "tenon/ir/ops/contract.h"
+#include "tenon/ir/ops/control.h"
+#include "tenon/ir/ops/elementwise.h"
+#include "tenon/ir/ops/shape.h"

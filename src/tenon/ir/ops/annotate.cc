@@ -1,0 +1,59 @@
+// tag, sharding_constraint, optimization_barrier, stop_gradient.
+#include "tenon/ir/ops/annotate.h"
+
+#include "tenon/ir/ops/support.h"
+#include "tenon/ir/ops/table.h"
+
+namespace tenon {
+namespace {
+
+std::vector<TensorType> infer_same(const InferArgs& a) { return a.operands; }
+void print_alias(HloWriter& w, const OpInfo& op) { w.bind(op.results[0], w.name(op.operands[0])); }
+std::vector<Literal> eval_same(const EvalArgs& a) {
+  std::vector<Literal> out;
+  for (const Literal* x : a.operands) out.push_back(*x);
+  return out;
+}
+std::vector<Tensor> vjp_same(const VjpArgs& a) { return a.cotangents; }
+double no_flops(const Trace&, const OpInfo&) { return 0; }
+
+std::vector<TensorType> infer_shard(const InferArgs& a) {
+  const auto& dims = a.attrs.spec("spec").dims();
+  if (static_cast<int64_t>(dims.size()) > a.operands[0].rank()) {
+    shape_error("spec {} has more dimensions than {}", to_string(a.attrs.spec("spec")), to_string(a.operands[0]));
+  }
+  return {a.operands[0]};
+}
+void print_shard(HloWriter& w, const OpInfo& op) {
+  if (w.mesh() == nullptr) return print_alias(w, op);
+  w.define(op, fmt::format("sdy.sharding_constraint {} <@mesh, {}> : {}", w.names(op.operands),
+                           hlo_spec(op.attrs.spec("spec"), w.type(op.results[0]).rank(), *w.mesh()),
+                           w.type_text(op.results[0])));
+}
+std::vector<Tensor> vjp_shard(const VjpArgs& a) { return {shard(a.cotangent(), a.attrs.spec("spec"))}; }
+
+void print_barrier(HloWriter& w, const OpInfo& op) {
+  w.define(op, fmt::format("stablehlo.optimization_barrier {} : {}", w.names(op.operands), w.types(op.operands)));
+}
+
+const OpDef kTag{"tag", infer_same, print_alias, eval_same, vjp_same, {}, no_flops};
+const OpDef kShard{"sharding_constraint", infer_shard, print_shard, eval_same, vjp_shard, {}, no_flops};
+const OpDef kBarrier{"optimization_barrier", infer_same, print_barrier, eval_same, vjp_same, {}, no_flops};
+const OpDef kStop{"stop_gradient", infer_same, print_alias, eval_same,
+                  [](const VjpArgs&) -> std::vector<Tensor> { return {Tensor()}; }, {}, no_flops};
+
+}  // namespace
+
+Tensor tag(const Tensor& x, std::string_view name) { return emit1(kTag, {x}, {{"name", std::string(name)}}); }
+Tensor shard(const Tensor& x, const PartitionSpec& spec) { return emit1(kShard, {x}, {{"spec", spec}}); }
+std::vector<Tensor> optimization_barrier(const std::vector<Tensor>& xs) {
+  return xs.empty() ? xs : xs[0].trace()->emit(kBarrier, xs, {});
+}
+Tensor stop_gradient(const Tensor& x) { return emit1(kStop, {x}); }
+
+std::span<const OpDef* const> annotate_defs() {
+  static const OpDef* const defs[] = {&kTag, &kShard, &kBarrier, &kStop};
+  return defs;
+}
+
+}  // namespace tenon

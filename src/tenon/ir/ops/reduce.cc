@@ -1,0 +1,212 @@
+// Reductions and argmax.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tenon/ir/ops/contract.h"
+#include "tenon/ir/ops/elementwise.h"
+#include "tenon/ir/ops/shape.h"
+#include "tenon/ir/ops/support.h"
+#include "tenon/ir/ops/table.h"
+
+namespace tenon {
+namespace {
+
+struct ReduceDef : OpDef {
+  std::string_view hlo_name;
+  Literal (*init)(DType);
+  double (*on_float)(double, double);  // null: not on floats
+  int64_t (*on_int)(int64_t, int64_t, DType);
+};
+
+const ReduceDef& row(const OpInfo& op) { return static_cast<const ReduceDef&>(*op.def); }
+
+Dims kept(const Dims& dims, const Dims& reduced) {
+  Dims out;
+  for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
+    if (!std::binary_search(reduced.begin(), reduced.end(), d)) out.push_back(d);
+  }
+  return out;
+}
+
+std::vector<TensorType> infer_dims(const InferArgs& a) {
+  const Dims dims = normalize_dims(a.attrs.dims("dims"), a.operands[0].rank());
+  TensorType out{a.operands[0].dtype, {}};
+  for (int64_t d : kept(a.operands[0].dims, dims)) out.dims.push_back(a.operands[0].dims[static_cast<size_t>(d)]);
+  return {out};
+}
+std::vector<TensorType> infer_number(const InferArgs& a) {
+  if (a.operands[0].dtype == DType::i1) shape_error("needs numbers, got {}", to_string(a.operands[0]));
+  return infer_dims(a);
+}
+std::vector<TensorType> infer_i1(const InferArgs& a) {
+  if (a.operands[0].dtype != DType::i1) shape_error("needs i1, got {}", to_string(a.operands[0]));
+  return infer_dims(a);
+}
+
+void print_reduce(HloWriter& w, const OpInfo& op) {
+  const ReduceDef& def = row(op);
+  const DType dtype = w.type(op.operands[0]).dtype;
+  const std::string init = w.fresh();
+  w.line(fmt::format("{} = stablehlo.constant {}", init, hlo_dense(def.init(dtype))));
+  w.define(op, fmt::format("stablehlo.reduce({} init: {}) applies stablehlo.{} across dimensions = {} : ({}, {}) -> {}",
+                           w.names(op.operands), init, def.hlo_name, hlo_list(op.attrs.dims("dims")),
+                           w.types(op.operands), hlo_type({dtype, {}}), w.type_text(op.results[0])));
+}
+
+// Result strides seen from the operand: zero along reduced dimensions.
+Dims result_strides(const Dims& operand, const Dims& reduced, const Dims& result) {
+  const Dims strides = row_major_strides(result);
+  Dims out(operand.size(), 0);
+  size_t next = 0;
+  for (int64_t d : kept(operand, reduced)) out[static_cast<size_t>(d)] = strides[next++];
+  return out;
+}
+
+std::vector<Literal> eval_reduce(const EvalArgs& a) {
+  const Literal& x = a.operand(0);
+  const ReduceDef& def = row(a.op);
+  Literal out(a.results[0]);
+  const Literal init = def.init(x.dtype());
+  const Dims strides = result_strides(x.dims(), a.attrs().dims("dims"), out.dims());
+  std::vector<double> acc(static_cast<size_t>(out.size()), is_float(x.dtype()) ? init.as_double(0) : 0);
+  if (!is_float(x.dtype())) {
+    for (int64_t i = 0; i < out.size(); ++i) copy_element(out, i, init, 0);
+  }
+  int64_t i = 0;
+  for_each_index(x.dims(), [&](const Dims& index) {
+    const int64_t to = flat_index(index, strides);
+    if (is_float(x.dtype())) {
+      double& value = acc[static_cast<size_t>(to)];
+      value = def.on_float(value, x.as_double(i));
+    } else {
+      out.set_int(to, def.on_int(out.as_int(to), x.as_int(i), x.dtype()));
+    }
+    ++i;
+  });
+  if (is_float(x.dtype())) {
+    for (int64_t k = 0; k < out.size(); ++k) out.set(k, acc[static_cast<size_t>(k)]);
+  }
+  return {std::move(out)};
+}
+
+Tensor spread(const Tensor& reduced, const Tensor& like, const Dims& dims) {
+  return broadcast_in_dim(reduced, like.dims(), kept(like.dims(), dims));
+}
+
+std::vector<Tensor> vjp_sum(const VjpArgs& a) { return {spread(a.cotangent(), a.operand(0), a.attrs.dims("dims"))}; }
+
+std::vector<Tensor> vjp_choice(const VjpArgs& a) {
+  const Tensor& x = a.operand(0);
+  const Dims& dims = a.attrs.dims("dims");
+  const Tensor chosen = convert(equal(x, spread(a.results[0], x, dims)), x.dtype());
+  return {chosen * spread(a.cotangent() / reduce_sum(chosen, dims), x, dims)};
+}
+
+double reduce_flops(const Trace& trace, const OpInfo& op) {
+  return static_cast<double>(num_elements(trace.value(op.operands[0]).type.dims));
+}
+
+template <int64_t value>
+Literal init_value(DType d) {
+  return is_float(d) ? Literal::scalar(d, value) : Literal::scalar_int(d, value);
+}
+Literal lowest(DType d) {
+  if (is_float(d)) return Literal::scalar(d, d == DType::f8e4m3fn ? -448 : -INFINITY);
+  return Literal::scalar_int(d, is_unsigned_int(d) ? 0 : std::numeric_limits<int64_t>::min() >> (64 - 8 * byte_size(d)));
+}
+Literal highest(DType d) {
+  if (is_float(d)) return Literal::scalar(d, d == DType::f8e4m3fn ? 448 : INFINITY);
+  return Literal::scalar_int(
+      d, is_unsigned_int(d) ? -1 : std::numeric_limits<int64_t>::max() >> (64 - 8 * byte_size(d)));
+}
+bool int_less(int64_t x, int64_t y, DType d) {
+  return is_unsigned_int(d) ? static_cast<uint64_t>(x) < static_cast<uint64_t>(y) : x < y;
+}
+int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
+
+const ReduceDef kSum{{"reduce_sum", infer_number, print_reduce, eval_reduce, vjp_sum, {}, reduce_flops},
+                     "add",
+                     init_value<0>,
+                     [](double x, double y) { return x + y; },
+                     [](int64_t x, int64_t y, DType) { return wrap(static_cast<uint64_t>(x) + static_cast<uint64_t>(y)); }};
+const ReduceDef kProd{
+    {"reduce_prod", infer_number, print_reduce, eval_reduce, nullptr, "take the sum of logarithms", reduce_flops},
+    "multiply",
+    init_value<1>,
+    [](double x, double y) { return x * y; },
+    [](int64_t x, int64_t y, DType) { return wrap(static_cast<uint64_t>(x) * static_cast<uint64_t>(y)); }};
+const ReduceDef kMax{{"reduce_max", infer_number, print_reduce, eval_reduce, vjp_choice, {}, reduce_flops},
+                     "maximum",
+                     lowest,
+                     [](double x, double y) { return std::isnan(x) || std::isnan(y) ? NAN : std::max(x, y); },
+                     [](int64_t x, int64_t y, DType d) { return int_less(x, y, d) ? y : x; }};
+const ReduceDef kMin{{"reduce_min", infer_number, print_reduce, eval_reduce, vjp_choice, {}, reduce_flops},
+                     "minimum",
+                     highest,
+                     [](double x, double y) { return std::isnan(x) || std::isnan(y) ? NAN : std::min(x, y); },
+                     [](int64_t x, int64_t y, DType d) { return int_less(x, y, d) ? x : y; }};
+const ReduceDef kAnd{{"reduce_and", infer_i1, print_reduce, eval_reduce, nullptr, {}, reduce_flops},
+                     "and",
+                     init_value<1>,
+                     nullptr,
+                     [](int64_t x, int64_t y, DType) { return x & y; }};
+const ReduceDef kOr{{"reduce_or", infer_i1, print_reduce, eval_reduce, nullptr, {}, reduce_flops},
+                    "or",
+                    init_value<0>,
+                    nullptr,
+                    [](int64_t x, int64_t y, DType) { return x | y; }};
+
+Tensor reduce(const ReduceDef& def, const Tensor& x, const Dims& dims) {
+  const Dims normal = normalize_dims(dims, x.rank());
+  return normal.empty() ? x : emit1(def, {x}, {{"dims", normal}});
+}
+
+// f16, bf16 and f8 sums go through f32.
+Tensor reduce_wide(const ReduceDef& def, const Tensor& x, const Dims& dims) {
+  return convert(reduce(def, convert(x, accumulator(x.dtype())), dims), x.dtype());
+}
+
+Tensor keep(const Tensor& reduced, const Tensor& x, const Dims& dims) {
+  Dims shape = x.dims();
+  for (int64_t d : normalize_dims(dims, x.rank())) shape[static_cast<size_t>(d)] = 1;
+  return reshape(reduced, shape);
+}
+
+}  // namespace
+
+Tensor reduce_sum(const Tensor& x, Dims dims) { return reduce_wide(kSum, x, dims); }
+Tensor reduce_max(const Tensor& x, Dims dims) { return reduce(kMax, x, dims); }
+Tensor reduce_min(const Tensor& x, Dims dims) { return reduce(kMin, x, dims); }
+Tensor reduce_prod(const Tensor& x, Dims dims) { return reduce_wide(kProd, x, dims); }
+Tensor reduce_and(const Tensor& x, Dims dims) { return reduce(kAnd, x, dims); }
+Tensor reduce_or(const Tensor& x, Dims dims) { return reduce(kOr, x, dims); }
+Tensor sum_keep(const Tensor& x, Dims dims) { return keep(reduce_sum(x, dims), x, dims); }
+Tensor max_keep(const Tensor& x, Dims dims) { return keep(reduce_max(x, dims), x, dims); }
+
+Tensor mean(const Tensor& x, Dims dims) {
+  int64_t count = 1;
+  for (int64_t d : normalize_dims(dims, x.rank())) count *= x.dim(d);
+  return reduce_sum(x, dims) / static_cast<double>(count);
+}
+
+Tensor sum_all(const Tensor& x) {
+  Dims all;
+  for (int64_t d = 0; d < x.rank(); ++d) all.push_back(d);
+  return reduce_sum(x, all);
+}
+
+Tensor argmax(const Tensor& x, int64_t dim) {
+  const Dims dims = normalize_dims({dim}, x.rank());
+  const Tensor index = iota({DType::i32, x.dims()}, dims[0]);
+  const Tensor none = full_like(index, static_cast<double>(x.dim(dim)));
+  const Tensor largest = broadcast_to(max_keep(x, dims), x.dims());
+  return reduce_min(select(equal(x, largest), index, none), dims);
+}
+
+std::span<const OpDef* const> reduce_defs() {
+  static const OpDef* const defs[] = {&kSum, &kProd, &kMax, &kMin, &kAnd, &kOr};
+  return defs;
+}
+
+}  // namespace tenon

@@ -1,0 +1,59 @@
+// Constants, and ops that move or repeat elements.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tenon/base/literal.h"
+#include "tenon/ir/tensor.h"
+
+namespace tenon {
+
+Tensor constant(Literal value);
+// A scalar constant, or one value in every element.
+Tensor full(const TensorType& type, double value);
+Tensor zeros(const TensorType& type);
+Tensor zeros_like(const Tensor& x);
+Tensor full_like(const Tensor& x, double value);
+// 0, 1, 2, … along dimension `dim`.
+Tensor iota(const TensorType& type, int64_t dim);
+
+// Dimension i of `x` becomes dimension dims[i] of the result (strictly increasing); size 1 repeats.
+Tensor broadcast_in_dim(const Tensor& x, const Dims& shape, const Dims& dims);
+// NumPy's rule: aligns trailing dimensions, size 1 or missing ones repeat. Same shape: `x` itself.
+Tensor broadcast_to(const Tensor& x, const Dims& shape);
+// The shape both broadcast to; throws `shape_mismatch`.
+Dims broadcast_shape(const Dims& a, const Dims& b);
+
+// Row-major reshape; one dimension may be -1.
+Tensor reshape(const Tensor& x, Dims shape);
+// Adds a dimension of size 1 in front of dimension `dim` (negative: from the end of the result).
+Tensor expand_dims(const Tensor& x, int64_t dim);
+Tensor squeeze(const Tensor& x, int64_t dim);
+// Dimension i of the result is dimension permutation[i] of `x`.
+Tensor transpose(const Tensor& x, const Dims& permutation);
+// Elements [start, limit) with strides in every dimension.
+Tensor slice(const Tensor& x, const Dims& start, const Dims& limit, const Dims& strides = {});
+// [begin, end) of one dimension.
+Tensor slice_dim(const Tensor& x, int64_t dim, int64_t begin, int64_t end);
+// `value` (scalar) before, after and between the elements; negative low and high crop.
+Tensor pad(const Tensor& x, const Tensor& value, const Dims& low, const Dims& high, const Dims& interior = {});
+Tensor concatenate(std::span<const Tensor> xs, int64_t dim);
+
+// `sizes` elements from the scalar i32 `starts`, clamped so that the slice fits.
+Tensor dynamic_slice(const Tensor& x, std::span<const Tensor> starts, const Dims& sizes);
+// `x` with `update` written at `starts`, clamped so that it fits.
+Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, std::span<const Tensor> starts);
+// Element `index` (i32 scalar) of the first dimension.
+Tensor dynamic_index(const Tensor& x, const Tensor& index);
+Tensor dynamic_update_index(const Tensor& x, const Tensor& update, const Tensor& index);
+
+// Rows of `table` [V, …] by `ids` (i32, any shape, clamped to [0, V)): -> ids.shape + table.shape[1:].
+Tensor take(const Tensor& table, const Tensor& ids);
+// Zeros [num_rows, …] with `updates` (ids.shape + […]) added at rows `ids`; ids outside are dropped.
+Tensor scatter_add_rows(const Tensor& ids, const Tensor& updates, int64_t num_rows);
+
+// Values along `dim` in ascending or descending order; not stable, NaN last. No gradient.
+Tensor sort(const Tensor& x, int64_t dim, bool descending = false);
+
+}  // namespace tenon

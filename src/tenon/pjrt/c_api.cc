@@ -1,0 +1,97 @@
+#include "tenon/pjrt/c_api.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace tenon::pjrt {
+namespace {
+
+struct TypeRow {
+  DType dtype;
+  PJRT_Buffer_Type type;
+};
+
+constexpr std::array<TypeRow, 13> kTypes = {{
+    {DType::i1, PJRT_Buffer_Type_PRED},
+    {DType::i8, PJRT_Buffer_Type_S8},
+    {DType::i32, PJRT_Buffer_Type_S32},
+    {DType::i64, PJRT_Buffer_Type_S64},
+    {DType::u8, PJRT_Buffer_Type_U8},
+    {DType::u32, PJRT_Buffer_Type_U32},
+    {DType::u64, PJRT_Buffer_Type_U64},
+    {DType::f8e4m3fn, PJRT_Buffer_Type_F8E4M3FN},
+    {DType::f8e5m2, PJRT_Buffer_Type_F8E5M2},
+    {DType::bf16, PJRT_Buffer_Type_BF16},
+    {DType::f16, PJRT_Buffer_Type_F16},
+    {DType::f32, PJRT_Buffer_Type_F32},
+    {DType::f64, PJRT_Buffer_Type_F64},
+}};
+static_assert(kTypes.size() == std::size(kAllDTypes));
+
+std::string_view name_of(PJRT_Error_Code code) {
+  constexpr std::array<std::string_view, 17> kNames = {
+      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+      "DATA_LOSS", "UNAUTHENTICATED"};
+  const auto index = static_cast<size_t>(code);
+  return index < kNames.size() ? kNames[index] : "unknown code";
+}
+
+}  // namespace
+
+void ignore(const PJRT_Api* api, PJRT_Error* error) {
+  if (error == nullptr) return;
+  TENON_PJRT_ARGS(Error_Destroy, args);
+  args.error = error;
+  api->PJRT_Error_Destroy(&args);
+}
+
+Status to_status(const PJRT_Api* api, PJRT_Error* error, std::string_view doing, ErrorCode code) {
+  if (error == nullptr) return {};
+  TENON_PJRT_ARGS(Error_Message, words);
+  words.error = error;
+  api->PJRT_Error_Message(&words);
+  TENON_PJRT_ARGS(Error_GetCode, kind);
+  kind.error = error;
+  ignore(api, api->PJRT_Error_GetCode(&kind));
+  Error result(kind.code == PJRT_Error_Code_UNIMPLEMENTED ? ErrorCode::unsupported : code,
+               fmt::format("the plugin failed to {}: {}: {}", doing, name_of(kind.code),
+                           std::string_view(words.message, words.message_size)));
+  ignore(api, error);
+  if (kind.code == PJRT_Error_Code_RESOURCE_EXHAUSTED) {
+    return std::move(result).hint(
+        "the device has too little memory: split over more devices, use a smaller batch, or "
+        "recompute more in the backward pass");
+  }
+  return result;
+}
+
+PJRT_Buffer_Type to_pjrt(DType dtype) {
+  for (const TypeRow& row : kTypes) {
+    if (row.dtype == dtype) return row.type;
+  }
+  throw Error(ErrorCode::internal, "a dtype without a device type");
+}
+
+Result<DType> from_pjrt(PJRT_Buffer_Type type) {
+  for (const TypeRow& row : kTypes) {
+    if (row.type == type) return row.dtype;
+  }
+  return Error(ErrorCode::unsupported,
+               fmt::format("the device's element type number {} has no dtype here", static_cast<int>(type)));
+}
+
+PJRT_Program make_program(std::string_view text) {
+  constexpr std::string_view kFormat = "mlir";
+  PJRT_Program program{};
+  program.struct_size = PJRT_Program_STRUCT_SIZE;
+  program.code = const_cast<char*>(text.data());
+  program.code_size = text.size();
+  program.format = kFormat.data();
+  program.format_size = kFormat.size();
+  return program;
+}
+
+}  // namespace tenon::pjrt

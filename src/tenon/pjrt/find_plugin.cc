@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "tenon/base/file.h"
+#include "tenon/base/text.h"
+#include "tenon/pjrt/plugin.h"
+
+namespace tenon::pjrt {
+namespace {
+
+// The plugin among the files of a folder: the only library there, or the one that has "pjrt" or "libtpu" in its name.
+std::optional<std::string> plugin_in(const std::string& folder) {
+  Result<std::vector<std::string>> names = list_dir(folder);
+  if (!names) return std::nullopt;
+  std::erase_if(*names, [](const std::string& n) { return !n.ends_with(".so"); });
+  for (const std::string& name : *names) {
+    if (name.find("pjrt") != std::string::npos || name == "libtpu.so") return join_path(folder, name);
+  }
+  if (names->size() != 1) return std::nullopt;
+  return join_path(folder, names->front());
+}
+
+std::string binary_folder() {
+  std::error_code failed;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  return failed ? "." : self.parent_path().string();
+}
+
+Error no_plugin(std::string_view platform, const std::vector<std::string>& tried) {
+  const std::string command = platform == "cpu" ? "scripts/setup" : fmt::format("scripts/setup --target {}", platform);
+  return Error(ErrorCode::plugin, fmt::format("there is no PJRT plugin for platform {}", platform))
+      .got(fmt::format("none in {}", join(tried, ", ")))
+      .hint(fmt::format("install it with {}, or set TENON_PLUGIN_PATH to its file", command));
+}
+
+}  // namespace
+
+const std::vector<std::string>& known_platforms() {
+  static const auto* platforms = new std::vector<std::string>{"cpu", "cuda", "tpu", "rocm"};
+  return *platforms;
+}
+
+Result<std::string> find_plugin(std::string_view platform) {
+  const std::vector<std::string>& known = known_platforms();
+  if (std::find(known.begin(), known.end(), platform) == known.end()) {
+    return Error(ErrorCode::unknown_name, fmt::format("no platform is called \"{}\"", platform))
+        .expected(join(known, ", "))
+        .hint(did_you_mean(platform, known));
+  }
+  std::vector<std::string> folders;
+  if (const char* user = std::getenv("TENON_PLUGIN_PATH"); user != nullptr && *user != '\0') {
+    if (!exists(user)) {
+      return Error(ErrorCode::plugin, "TENON_PLUGIN_PATH names a file that isn't there").at(user);
+    }
+    if (!is_dir(user)) return std::string(user);
+    folders.push_back(join_path(user, platform));
+  }
+  folders.push_back(fmt::format("{}/plugins/{}", TENON_DEPS_DIR, platform));
+  folders.push_back(fmt::format("{}/../lib/tenon/plugins/{}", binary_folder(), platform));
+  for (const std::string& folder : folders) {
+    if (std::optional<std::string> file = plugin_in(folder)) return *file;
+  }
+  return no_plugin(platform, folders);
+}
+
+}  // namespace tenon::pjrt

@@ -1,0 +1,103 @@
+#include "tenon/runtime/aot.h"
+
+#include <gmock/gmock.h>
+
+#include "tenon/pjrt/plugin.h"
+#include "tenon/runtime/gpu_targets.h"
+
+namespace tenon {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Target, Parses) {
+  EXPECT_EQ(Target::parse("v5p:2x2x1"), (Target{"tpu", "v5p", "2x2x1"}));
+  EXPECT_EQ(Target::parse("tpu7x:2x2x1"), (Target{"tpu", "tpu7x", "2x2x1"}));
+  EXPECT_EQ(Target::parse("v6e:4x4"), (Target{"tpu", "v6e", "4x4"}));
+  EXPECT_EQ(Target::parse("h100:4"), (Target{"cuda", "h100", "1x1x4"}));
+  EXPECT_EQ(Target::parse("h200:32"), (Target{"cuda", "h200", "1x4x8"}));
+  for (const char* bad : {"", "v5p", "v5p:", "v5p:2x", "v5p:2", "v5p:0x2", "h100:0", "h100:12", "h100:x", "h100:2x2"}) {
+    try {
+      Target::parse(bad);
+      ADD_FAILURE() << bad;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << bad;
+    }
+  }
+  try {
+    Target::parse("h1000:4");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unknown_name);
+    EXPECT_THAT(e.hint(), HasSubstr("h100"));
+  }
+}
+
+TEST(GpuTarget, DescribesTheKind) {
+  EXPECT_THAT(gpu_target_config("h100"), HasSubstr("name: \"NVIDIA H100 80GB HBM3\""));
+  EXPECT_THAT(gpu_target_config("h200"), HasSubstr("device_memory_size: 141000000000"));
+}
+
+// w -= 0.1 * x^T x w, split over fsdp and model, with w donated.
+Program step() {
+  Program p;
+  p.text = R"(module @step {
+  sdy.mesh @mesh = <["fsdp"=2, "model"=2]>
+  func.func public @main(
+      %x: tensor<256x512xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"fsdp"}, {}]>},
+      %w: tensor<512x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"fsdp"}, {"model"}]>, tf.aliasing_output = 0 : i32})
+      -> (tensor<512x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"fsdp"}, {"model"}]>}) {
+    %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<256x512xf32>, tensor<512x1024xf32>) -> tensor<256x1024xf32>
+    %g = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (tensor<256x512xf32>, tensor<256x1024xf32>) -> tensor<512x1024xf32>
+    %s = stablehlo.constant dense<1.000000e-01> : tensor<512x1024xf32>
+    %d = stablehlo.multiply %g, %s : tensor<512x1024xf32>
+    %n = stablehlo.subtract %w, %d : tensor<512x1024xf32>
+    return %n : tensor<512x1024xf32>
+  } })";
+  p.num_devices = 4;
+  p.arg_types = {{DType::f32, {256, 512}}, {DType::f32, {512, 1024}}};
+  p.result_types = {{DType::f32, {512, 1024}}};
+  p.arg_specs = {{"fsdp"}, {"fsdp", "model"}};
+  p.result_specs = {{"fsdp", "model"}};
+  p.donated = {1};
+  return p;
+}
+
+// A quarter of w, padded at most to the machine's tiles.
+void expect_sharded(const AotResult& result) {
+  const int64_t shard = int64_t{512} * 1024 * 4 / 4;
+  EXPECT_EQ(result.num_devices, 4);
+  EXPECT_GE(result.memory.alias, shard);
+  EXPECT_LE(result.memory.alias, shard + shard / 8);
+  EXPECT_GE(result.memory.argument, shard + int64_t{256} * 512 * 4 / 2);
+  EXPECT_GT(result.seconds, 0);
+}
+
+TEST(Aot, CompilesForTpusThatAreNotHere) {
+  if (!pjrt::find_plugin("tpu")) GTEST_SKIP() << "libtpu isn't installed";
+  const Mesh mesh{{"fsdp", 2}, {"model", 2}};
+  const AotResult result = compile_aot(Target::parse("v5p:2x2x1"), mesh, step());
+  expect_sharded(result);
+  EXPECT_THAT(result.device_kind, HasSubstr("TPU v5"));
+  EXPECT_GT(result.cost.at("flops"), 0);
+  const AotMachine machine = AotMachine::open(Target::parse("v6e:2x4"));
+  EXPECT_EQ(machine.num_devices(), 8);
+  EXPECT_THROW(machine.compile(mesh, step()), Error);
+}
+
+TEST(Aot, CompilesForGpusThatAreNotHere) {
+  if (!pjrt::find_plugin("cuda")) GTEST_SKIP() << "the CUDA plugin isn't installed";
+  const AotResult result = compile_aot(Target::parse("h100:4"), Mesh{{"fsdp", 2}, {"model", 2}}, step());
+  expect_sharded(result);
+  EXPECT_THAT(result.device_kind, HasSubstr("H100"));
+}
+
+TEST(Aot, TheCpuHasNoMachinesToDescribe) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  const Result<pjrt::Topology> none = pjrt::Topology::create(pjrt::Plugin::open("cpu").value(), "cpu:4");
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.error().what(), HasSubstr("plugin"));
+}
+
+}  // namespace
+}  // namespace tenon

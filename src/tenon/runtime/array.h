@@ -1,0 +1,62 @@
+// An array on the devices of a mesh.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tenon/base/literal.h"
+#include "tenon/base/mesh.h"
+#include "tenon/pjrt/buffer.h"
+#include "tenon/runtime/backend.h"
+
+namespace tenon {
+
+// A handle: copies share the contents, which never change. Its values may still be on the way; reading waits for them.
+// An array that was donated to a program is gone, in every copy: using it throws `wrong_context`.
+class Array {
+ public:
+  // Nothing; only to be assigned to.
+  Array() = default;
+  // Puts a literal on the first devices of `backend`, as many as `mesh` has, split as `spec` says. Throws
+  // `mesh_mismatch` when a dimension doesn't divide or there are too few devices, `plugin` when memory runs out.
+  static Array from_literal(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
+                            const Literal& literal);
+  // From the buffers of each device of the mesh, in mesh order, each holding what Mesh::slice gives.
+  static Array from_buffers(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
+                            TensorType type, std::vector<pjrt::Buffer> buffers);
+
+  explicit operator bool() const { return state_ != nullptr; }
+  // The whole array: its logical type, not a shard's.
+  const TensorType& type() const { return state().type; }
+  const PartitionSpec& spec() const { return state().spec; }  // as Mesh::normalize gives it
+  const Mesh& mesh() const { return state().mesh; }
+  const std::shared_ptr<const Backend>& backend() const { return state().backend; }
+  bool is_donated() const { return state().donated; }
+
+  // The values, gathered from all devices. Throws the error of the program that should have made them.
+  Literal to_literal() const;
+  // The piece that one device holds.
+  Literal shard(int64_t device) const;
+  // Blocks until the values are there; throws as to_literal does.
+  void wait() const;
+
+  // For running programs: the buffer on each device; and giving them up.
+  const std::vector<pjrt::Buffer>& buffers() const;
+  void mark_donated() const;
+
+ private:
+  struct State {
+    std::shared_ptr<const Backend> backend;
+    Mesh mesh;
+    PartitionSpec spec;
+    TensorType type;
+    std::vector<pjrt::Buffer> buffers;
+    bool donated = false;
+  };
+  const State& state() const;
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,37 @@
+// The devices programs run on in this process.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tenon/pjrt/client.h"
+
+namespace tenon {
+
+class Backend {
+ public:
+  // "cpu" (one device), "cpu:4" (four virtual devices on the same cores), "cuda", "tpu", "rocm". Finds and loads the
+  // plugin. Throws `unknown_name`, `invalid_argument`, or `plugin` with what to install.
+  static std::shared_ptr<const Backend> open(std::string_view platform);
+  // Around a client that is already there. `platform` as in open, without a number.
+  Backend(std::string platform, std::shared_ptr<const pjrt::Client> client);
+
+  // "cpu", "cuda", "tpu", "rocm".
+  const std::string& platform() const { return platform_; }
+  int64_t num_devices() const { return static_cast<int64_t>(client_->devices().size()); }
+  // The kind of the first device: "cpu", "NVIDIA H200".
+  const std::string& device_kind() const { return client_->devices().front().kind; }
+  const pjrt::Client& client() const { return *client_; }
+  // XLA flags every program is compiled with here; a program's own override them.
+  const std::map<std::string, std::string>& default_flags() const { return default_flags_; }
+
+ private:
+  std::string platform_;
+  std::shared_ptr<const pjrt::Client> client_;
+  std::map<std::string, std::string> default_flags_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,61 @@
+#include "tenon/runtime/program.h"
+
+#include <fmt/format.h>
+
+namespace tenon {
+namespace {
+
+void check_count(std::string_view what, size_t got, size_t expected) {
+  if (got == expected) return;
+  throw Error(ErrorCode::invalid_argument, fmt::format("a program's {} don't match its types", what))
+      .got(std::to_string(got))
+      .expected(std::to_string(expected));
+}
+
+void check_divides(const Mesh& mesh, const TensorType& type, const PartitionSpec& spec, std::string path) {
+  try {
+    (void)mesh.shard_dims(type.dims, spec);
+  } catch (Error& e) {
+    throw e.prefix(path);
+  }
+}
+
+}  // namespace
+
+std::string describe_argument(const Program& program, size_t index) {
+  if (index >= program.arg_names.size() || program.arg_names[index].empty()) return fmt::format("argument {}", index);
+  return fmt::format("argument {} ({})", index, program.arg_names[index]);
+}
+
+void validate(const Program& program, const Mesh& mesh) {
+  if (program.num_devices != mesh.num_devices()) {
+    throw Error(ErrorCode::mesh_mismatch, "the program is for another number of devices than the mesh has")
+        .got(std::to_string(program.num_devices))
+        .expected(fmt::format("{} (mesh {})", mesh.num_devices(), to_string(mesh)));
+  }
+  check_count("argument specs", program.arg_specs.size(), program.arg_types.size());
+  check_count("result specs", program.result_specs.size(), program.result_types.size());
+  if (!program.arg_names.empty()) check_count("argument names", program.arg_names.size(), program.arg_types.size());
+  for (const int index : program.donated) {
+    if (index < 0 || static_cast<size_t>(index) >= program.arg_types.size()) {
+      throw Error(ErrorCode::invalid_argument, fmt::format("donated argument {} isn't there", index))
+          .expected(fmt::format("less than {}", program.arg_types.size()));
+    }
+  }
+  for (size_t i = 0; i < program.arg_types.size(); ++i) {
+    check_divides(mesh, program.arg_types[i], program.arg_specs[i], describe_argument(program, i));
+  }
+  for (size_t i = 0; i < program.result_types.size(); ++i) {
+    check_divides(mesh, program.result_types[i], program.result_specs[i], fmt::format("result {}", i));
+  }
+}
+
+pjrt::CompileOptions make_compile_options(const Program& program,
+                                          const std::map<std::string, std::string>& default_flags,
+                                          std::vector<int64_t> device_ids) {
+  pjrt::CompileOptions result{program.num_devices, std::move(device_ids), program.compile_options};
+  result.flags.insert(default_flags.begin(), default_flags.end());
+  return result;
+}
+
+}  // namespace tenon

@@ -1,0 +1,41 @@
+// A program to compile: StableHLO text and what goes in and comes out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tenon/base/mesh.h"
+#include "tenon/pjrt/compile_options.h"
+
+namespace tenon {
+
+struct Program {
+  // A module with a public function @main. On more than one device it holds `sdy.mesh @mesh` with the mesh's axes of
+  // size > 1 in the order of kMeshAxes, and sharding attributes that say what arg_specs and result_specs say.
+  std::string text;
+  int64_t num_devices = 1;
+  // Of whole arrays, not shards.
+  std::vector<TensorType> arg_types, result_types;
+  std::vector<PartitionSpec> arg_specs, result_specs;
+  // For errors; may be empty.
+  std::vector<std::string> arg_names;
+  // Indices of the arguments whose memory the program may take, as the text says too (`tf.aliasing_output` or
+  // `jax.buffer_donor`).
+  std::vector<int> donated;
+  // XLA flags for this program ("xla_cpu_enable_fast_math" = "false").
+  std::map<std::string, std::string> compile_options;
+};
+
+// "argument 3 (decoder.emb.weight)".
+std::string describe_argument(const Program& program, size_t index);
+// Checks that lists belong together, donated arguments exist and every shape divides over the mesh. Throws
+// `invalid_argument` or `mesh_mismatch`, naming the argument or result.
+void validate(const Program& program, const Mesh& mesh);
+// What the plugin gets: the program's flags over `default_flags`. `device_ids` in mesh order.
+pjrt::CompileOptions make_compile_options(const Program& program,
+                                          const std::map<std::string, std::string>& default_flags,
+                                          std::vector<int64_t> device_ids);
+
+}  // namespace tenon

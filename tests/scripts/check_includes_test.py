@@ -1,0 +1,51 @@
+"""check_includes on a small tree with one fault of each kind."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import loading
+
+TABLE = "tenon_layer(base LIBS fmt::fmt)\ntenon_layer(ir DEPS base)\ntenon_layer(nn DEPS ir LIBS CLI11::CLI11)\n"
+
+
+class CheckIncludes(unittest.TestCase):
+    def complaints(self, **files):
+        """The script's output for a tree whose files are named like ir__a_h."""
+        with tempfile.TemporaryDirectory() as scratch:
+            root = pathlib.Path(scratch)
+            (root / "CMakeLists.txt").write_text(TABLE)
+            for name, text in files.items():
+                path = root / "src/tenon" / name.replace("__", "/").replace("_h", ".h").replace("_cc", ".cc")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            command = [sys.executable, "-B", loading.SCRIPTS / "check_includes", root]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1 if done.stderr else 0)
+            return done.stderr
+
+    def test_downward_includes_pass(self):
+        source = '#include <vector>\n#include <fmt/format.h>\n#include "tenon/base/b.h"\n#include "tenon/ir/a.h"\n'
+        self.assertEqual(self.complaints(ir__a_cc=source, ir__a_h="#pragma once\n", base__b_h="#pragma once\n"), "")
+
+    def test_faults(self):
+        cases = {
+            "layer ir may not use nn": {"ir__a_cc": '#include "tenon/nn/n.h"\n'},
+            "only .cc files may": {"base__a_h": "#pragma once\n#include <fmt/format.h>\n"},
+            "doesn't name CLI11": {"ir__a_cc": "#include <CLI/CLI.hpp>\n"},
+            "no #pragma once": {"ir__a_h": "int a;\n"},
+            "only layer pjrt may": {"ir__a_cc": '#include "pjrt_c_api.h"\n'},
+            "too heavy for a header": {"ir__a_h": "#pragma once\n#include <iostream>\n"},
+            "is in no layer": {"foo__a_cc": "\n"},
+        }
+        for words, files in cases.items():
+            with self.subTest(words):
+                output = self.complaints(**files)
+                self.assertIn(words, output)
+                self.assertEqual(output.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

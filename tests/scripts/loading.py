@@ -1,0 +1,14 @@
+"""Loads a script without an ending as a module."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+
+
+def load(name):
+    loader = importlib.machinery.SourceFileLoader(name, str(SCRIPTS / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module

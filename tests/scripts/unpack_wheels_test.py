@@ -1,0 +1,49 @@
+"""unpack_wheels on a wheel made here; pip is never called."""
+
+import pathlib
+import subprocess
+import tempfile
+import unittest
+import unittest.mock
+import zipfile
+
+import loading
+
+unpack_wheels = loading.load("unpack_wheels")
+
+
+class UnpackWheels(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.wheel = self.folder / "libtpu-1-py3-none-any.whl"
+        with zipfile.ZipFile(self.wheel, "w") as archive:
+            archive.writestr("libtpu/libtpu.so", b"plugin")
+            archive.writestr("libtpu/other.py", b"not wanted")
+            archive.writestr("libtpu/LICENSE", b"licence")
+        self.requirements = self.folder / "requirements.txt"
+        self.pin(unpack_wheels.sha256(self.wheel))
+
+    def pin(self, digest):
+        self.requirements.write_text(f"# comment\nlibtpu==1 --hash=sha256:{digest}\n")
+
+    def test_takes_the_plugin_and_the_licence_and_nothing_else(self):
+        deps = self.folder / "deps"
+        with unittest.mock.patch.object(subprocess, "run", side_effect=AssertionError("pip was called")):
+            (wheel,) = unpack_wheels.fetch(self.requirements, self.folder)
+        unpack_wheels.unpack(wheel, deps)
+        files = {str(path.relative_to(deps)): path.read_bytes() for path in deps.rglob("*") if path.is_file()}
+        self.assertEqual(files, {"plugins/tpu/libtpu.so": b"plugin", "licenses/libtpu/LICENSE": b"licence"})
+
+    def test_a_wheel_with_another_hash_is_never_used(self):
+        self.pin("0" * 64)
+        pretend = unittest.mock.Mock(return_value=subprocess.CompletedProcess([], 0))
+        with unittest.mock.patch.object(subprocess, "run", pretend), unittest.mock.patch("builtins.print"):
+            with self.assertRaisesRegex(unpack_wheels.Failure, "libtpu==1 with the pinned hash"):
+                unpack_wheels.fetch(self.requirements, self.folder)
+        pretend.assert_called_once()
+
+
+if __name__ == "__main__":
+    unittest.main()
