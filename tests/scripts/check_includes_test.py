@@ -29,11 +29,13 @@ class CheckIncludes(unittest.TestCase):
     def test_downward_includes_pass(self):
         source = '#include <vector>\n#include <fmt/format.h>\n#include "tenon/base/b.h"\n#include "tenon/ir/a.h"\n'
         self.assertEqual(self.complaints(ir__a_cc=source, ir__a_h="#pragma once\n", base__b_h="#pragma once\n"), "")
+        self.assertEqual(self.complaints(ir__ops__a_cc='#include "tenon/ir/ops/support.h"\n'), "")
 
     def test_faults(self):
         cases = {
             "layer ir may not use nn": {"ir__a_cc": '#include "tenon/nn/n.h"\n'},
             "only .cc files may": {"base__a_h": "#pragma once\n#include <fmt/format.h>\n"},
+            "only .cc files of its layer may": {"nn__a_cc": '#include "tenon/ir/ops/support.h"\n'},
             "doesn't name CLI11": {"ir__a_cc": "#include <CLI/CLI.hpp>\n"},
             "no #pragma once": {"ir__a_h": "int a;\n"},
             "only layer pjrt may": {"ir__a_cc": '#include "pjrt_c_api.h"\n'},

@@ -26,9 +26,13 @@ def strings(*texts):
     return ints(16, len(texts)) + b"".join(char(text) for text in texts)
 
 
-def named_list(**items):
-    """A list with the attribute `names`; the second use of that symbol would be a reference."""
-    names = ints(2 | 0x400) + ints(1) + char(b"names") + strings(*(name.encode() for name in items)) + ints(254)
+SYMBOL = ints(1) + char(b"names")
+REFERENCE = ints(255 | 1 << 8)  # to the first symbol of the stream
+
+
+def named_list(symbol=SYMBOL, **items):
+    """A list with the attribute `names`."""
+    names = ints(2 | 0x400) + symbol + strings(*(name.encode() for name in items)) + ints(254)
     return ints(19 | 0x200, len(items)) + b"".join(items.values()) + names
 
 
@@ -61,9 +65,8 @@ class Package(unittest.TestCase):
         raw = HEADER + strings(b"first", b"", b"last")
         blob = ints(len(raw)) + zlib.compress(raw)
         (self.folder / "Rdata.rdb").write_bytes(b"skip" + blob)
-        # Three lists use the symbol `names`; only the outer one is written, so each list has its own symbol.
         variables = named_list(book=ints(13, 2, 4, len(blob)))
-        index = HEADER + named_list(variables=variables, references=ints(254), compressed=ints(13, 1, 1))
+        index = HEADER + named_list(REFERENCE, variables=variables, references=ints(254), compressed=ints(13, 1, 1))
         (self.folder / "Rdata.rdx").write_bytes(gzip.compress(index))
         return self.folder / "Rdata"
 

@@ -101,7 +101,15 @@ class Partitioner {
         backward_values.insert(op.results.begin(), op.results.end());
       }
       if (varies) varying_.insert(op.results.begin(), op.results.end());
+      // A tag that is kept keeps the value it names.
+      if (!back && op.def->name == "tag" && trace_.remat_decision(op) == Save::device) tagged_[op.operands[0]] = op.results[0];
     }
+  }
+
+  // The kept value that stands for `v`.
+  ValueId kept(ValueId v) const {
+    const auto it = tagged_.find(v);
+    return it == tagged_.end() ? v : it->second;
   }
 
   bool saves(const OpInfo& op) {
@@ -121,6 +129,7 @@ class Partitioner {
 
   // The backward region reads forward value `v`: saves it, or does its op again from what that reads.
   void need(ValueId v) {
+    v = kept(v);
     if (!defined_here(v) || is_cotangent(v) || !seen_.insert(v).second) return;
     const OpId def = trace_.value(v).def;
     if (def == kNoId) {
@@ -150,7 +159,8 @@ class Partitioner {
       if (op.mark.remat_scope == kNoId) continue;
       std::vector<ValueId>& list = barriers_[op.mark.remat_scope].values;
       for (ValueId v : uses(trace_, op)) {
-        if (read_from_forward(v) && std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
+        const ValueId k = kept(v);
+        if (read_from_forward(k) && std::find(list.begin(), list.end(), k) == list.end()) list.push_back(k);
       }
     }
   }
@@ -215,6 +225,10 @@ class Partitioner {
   // Recomputes `v` at its first use in the backward pass.
   void materialize(ValueId v, ValueMap& map) {
     if (!defined_here(v) || map.contains(v)) return;
+    if (kept(v) != v) {
+      map.set(v, map(trace_, kept(v)));
+      return;
+    }
     const OpId id = trace_.value(v).def;
     const OpInfo& op = trace_.op(id);
     const auto barrier = barriers_.find(op.mark.remat_scope);
@@ -224,7 +238,11 @@ class Partitioner {
       local.set(u, map(trace_, u));
     }
     if (barrier != barriers_.end()) {
-      for (const auto& [value, tensor] : barrier->second.through(trace_, map)) local.set(value, tensor);
+      const std::unordered_map<ValueId, Tensor>& through = barrier->second.through(trace_, map);
+      for (ValueId u : uses(trace_, op)) {
+        const auto it = through.find(kept(u));
+        if (it != through.end()) local.set(u, it->second);
+      }
     }
     clone_op(trace_, id, local);
     for (ValueId r : op.results) map.set(r, local(trace_, r));
@@ -232,13 +250,13 @@ class Partitioner {
 
   struct Barrier {
     std::vector<ValueId> values;
-    std::vector<std::pair<ValueId, Tensor>> barriered;
-    const std::vector<std::pair<ValueId, Tensor>>& through(Trace& trace, const ValueMap& map) {
+    std::unordered_map<ValueId, Tensor> barriered;
+    const std::unordered_map<ValueId, Tensor>& through(Trace& trace, const ValueMap& map) {
       if (barriered.empty() && !values.empty()) {
         std::vector<Tensor> in;
         for (ValueId v : values) in.push_back(map(trace, v));
         const std::vector<Tensor> out = optimization_barrier(in);
-        for (size_t i = 0; i < values.size(); ++i) barriered.emplace_back(values[i], out[i]);
+        for (size_t i = 0; i < values.size(); ++i) barriered.emplace(values[i], out[i]);
       }
       return barriered;
     }
@@ -252,6 +270,7 @@ class Partitioner {
   std::set<ValueId> varying_, seen_, saved_;
   std::vector<ValueId> residuals_;
   std::unordered_map<uint32_t, Barrier> barriers_;
+  std::unordered_map<ValueId, ValueId> tagged_;
 };
 
 }  // namespace

@@ -92,6 +92,25 @@ TEST_F(FileTest, Directories) {
   EXPECT_EQ(parent_dir("/a"), "/");
 }
 
+TEST_F(FileTest, ExchangedDirectories) {
+  for (const int refused : {0, EINVAL}) {
+    make_dirs(path("a/in_a")).value();
+    make_dirs(path("b/in_b")).value();
+    int calls = 0;
+    // The file system may lack the exchange: then plain renames do it.
+    set_fault_handler([&](std::string_view at) { return at == "file.rename" && calls++ == 0 ? refused : 0; });
+    ASSERT_TRUE(exchange_dirs(path("a"), path("b")).ok());
+    set_fault_handler({});
+    EXPECT_THAT(list_dir(path("a")).value(), ElementsAre("in_b"));
+    EXPECT_THAT(list_dir(path("b")).value(), ElementsAre("in_a"));
+    EXPECT_THAT(list_dir(dir_).value(), ElementsAre("a", "b"));
+    EXPECT_EQ(calls, refused == 0 ? 1 : 4);
+    remove_tree(path("a")).value();
+    remove_tree(path("b")).value();
+  }
+  EXPECT_EQ(exchange_dirs(path("a"), path("b")).error().code(), ErrorCode::not_found);
+}
+
 TEST_F(FileTest, AFullDiskLeavesTheOldFileAndNoRubbish) {
   write_file_atomic(path("a"), "old").value();
   for (const char* point : {"file.open", "file.write", "file.fsync", "file.rename"}) {

@@ -17,9 +17,9 @@ class [[nodiscard]] Result {
   bool ok() const { return data_.index() == 0; }
   explicit operator bool() const { return ok(); }
   const Error& error() const { return std::get<1>(data_); }
-  // The value; throws the error when there is none.
+  // The value; throws the error when there is none. From a temporary by value, so that `for (x : f().value())` is safe.
   T& value() & { return raise_or_get(); }
-  T&& value() && { return std::move(raise_or_get()); }
+  T value() && { return std::move(raise_or_get()); }
   const T& value() const& { return const_cast<Result*>(this)->raise_or_get(); }
   T& operator*() & { return std::get<0>(data_); }
   const T& operator*() const& { return std::get<0>(data_); }

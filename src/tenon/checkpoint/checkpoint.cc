@@ -92,7 +92,8 @@ Status OpenedCheckpoint::Parts::open_shards() {
     if (Status size = check_size(file, record); !size.ok()) return size;
     if (!name.ends_with(".safetensors")) continue;
     Result<SafetensorsFile> shard = SafetensorsFile::open(file);
-    if (!shard.ok()) return shard.error();
+    // Whatever it is that can't be read, it isn't what was written.
+    if (!shard.ok()) return Error(ErrorCode::damaged, shard.error().message()).at(file);
     shards.emplace(name, std::move(*shard));
   }
   return {};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tenon/base/hash.h"
+#include "tenon/checkpoint/checkpoint_test_util.h"
 
 namespace tenon {
 namespace {
@@ -13,7 +14,7 @@ using testing::HasSubstr;
 
 class SafetensorsTest : public testing::Test {
  protected:
-  SafetensorsTest() : dir_(testing::TempDir() + "tenon_safetensors_" + random_suffix()) { make_dirs(dir_).value(); }
+  SafetensorsTest() : dir_(new_test_dir()) { make_dirs(dir_).value(); }
   ~SafetensorsTest() override { remove_tree(dir_).value(); }
   std::string path(const std::string& name) const { return join_path(dir_, name); }
   Result<SafetensorsFile> open_bytes(const std::string& bytes) const {

@@ -36,11 +36,13 @@ ValueRef step_into_fields(const FieldGroup& group, std::string_view name) {
 
 ValueRef step(const ValueRef& declared, const std::string& name) {
   const ValueRef value = unwrap(declared);
-  if (value.data == nullptr) throw Error(ErrorCode::invalid_argument, fmt::format("nothing is set here to hold {}", name));
+  if (value.data == nullptr)
+    throw Error(ErrorCode::invalid_argument, fmt::format("nothing is set here to hold {}", name));
   if (value.kind() == Kind::list) return step_into_list(value.as<ListType>(), value.data, name);
   if (value.kind() == Kind::map) return step_into_map(value.as<MapType>(), value.data, name);
   const FieldGroup group = fields_of(value);
-  if (group.owner == nullptr) throw Error(ErrorCode::unknown_name, fmt::format("there is no {} inside this value", name));
+  if (group.owner == nullptr)
+    throw Error(ErrorCode::unknown_name, fmt::format("there is no {} inside this value", name));
   return step_into_fields(group, name);
 }
 
@@ -80,7 +82,8 @@ Value to_value(const ValueRef& declared) {
   if (value.kind() == Kind::list) {
     const auto& type = value.as<ListType>();
     Value::List list;
-    for (size_t i = 0; i < type.length(value.data); ++i) list.push_back(to_value({&type.element(), type.at(value.data, i)}));
+    for (size_t i = 0; i < type.length(value.data); ++i)
+      list.push_back(to_value({&type.element(), type.at(value.data, i)}));
     return list;
   }
   if (value.kind() == Kind::map) {
@@ -154,7 +157,9 @@ void* find_as(AnyConfig& config, std::string_view path, const std::type_info& ty
     value = {&holder.inner(), holder.get(value.data)};
   }
   if (value.type->cpp_type() != type) {
-    throw Error(ErrorCode::wrong_type, "the field has another C++ type").at(std::string(path)).got(value.type->describe());
+    throw Error(ErrorCode::wrong_type, "the field has another C++ type")
+        .at(std::string(path))
+        .got(value.type->describe());
   }
   if (value.data == nullptr) throw Error(ErrorCode::missing_field, "the field isn't set").at(std::string(path));
   return value.data;

@@ -11,8 +11,8 @@
 
 namespace tenon {
 
-// The value at `path`, as declared. Throws `unknown_name` with the nearest names, `invalid_argument` for an index out of
-// range or a path through something empty.
+// The value at `path`, as declared. Throws `unknown_name` with the nearest names, `invalid_argument` for an index out
+// of range or a path through something empty.
 ValueRef find(AnyConfig& config, std::string_view path);
 
 // The value at `path` as text can hold it; an empty optional, slot or function is an empty table, and so is an unset

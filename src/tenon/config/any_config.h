@@ -51,7 +51,8 @@ concept ConfigFor = std::derived_from<C, AnyConfig> && std::derived_from<C, type
 std::unique_ptr<AnyConfig> clone(const AnyConfig& config);
 
 // Builds the object `config` describes. Throws `missing_field` naming all own required fields that were never set,
-// `invalid_argument` when its checks fail; paths in errors are relative to `config` (prefix them with the child's name).
+// `invalid_argument` when its checks fail; paths in errors are relative to `config` (prefix them with the child's
+// name).
 std::unique_ptr<Configurable> build(const AnyConfig& config);
 
 // build(), as the type the config's module has.

@@ -142,7 +142,8 @@ class Applier {
       const ValueRef field = group[i];
       if (value.find(group.fields[i].name) != nullptr) continue;
       if (field.kind() == Kind::record) fields(fields_of(field), Value(Table()));
-      if (field.kind() == Kind::holder && field.as<HolderType>().is_required()) field.as<HolderType>().clear(field.data);
+      if (field.kind() == Kind::holder && field.as<HolderType>().is_required())
+        field.as<HolderType>().clear(field.data);
     }
   }
 
@@ -229,7 +230,10 @@ class Applier {
   }
 
   Error does_not_fit(const Value& name, std::string message, const std::vector<std::string>& fitting) const {
-    return value_error(ErrorCode::wrong_type, name, message).at(type_path()).got(name.describe()).expected(choices(fitting));
+    return value_error(ErrorCode::wrong_type, name, message)
+        .at(type_path())
+        .got(name.describe())
+        .expected(choices(fitting));
   }
 
   static Error needs_type(const Value& value, const std::vector<std::string>& fitting) {

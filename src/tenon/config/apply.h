@@ -13,7 +13,8 @@ enum class ApplyMode : uint8_t {
   // Changes what the table names and keeps the rest. `.type` replaces what is in a slot as `replace` does (modify.h);
   // numbered keys change or append list elements, an array replaces the list.
   overlay,
-  // The table is the whole: lists and maps it names are emptied first, `.type` starts from defaults, and required fields
+  // The table is the whole: lists and maps it names are emptied first, `.type` starts from defaults, and required
+  // fields
   // it doesn't name are unset.
   whole,
 };

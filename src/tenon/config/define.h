@@ -4,9 +4,9 @@
 //   TENON_INTERFACE(FeedForward, Module, "[B,T,D] -> [B,T,D], position by position")
 //   TENON_FN_TYPE(ScaledDim, int64_t(int64_t), "scale * input_dim, rounded up")
 //
-// The second argument of the first two is the interface: the class derives from it, and its Config from the interface's.
-// For a class with none it is Configurable. Docs of fields may follow. Write them in the namespace of the class, where
-// the types of all fields are complete. TENON_FIELDS in a plain struct needs no definition.
+// The second argument of the first two is the interface: the class derives from it, and its Config from the
+// interface's. For a class with none it is Configurable. Docs of fields may follow. Write them in the namespace of the
+// class, where the types of all fields are complete. TENON_FIELDS in a plain struct needs no definition.
 #pragma once
 
 #include <initializer_list>
@@ -82,21 +82,22 @@ FnType::Parts fn_parts(const char* name, const char* signature, const char* doc)
 
 }  // namespace tenon::detail
 
-#define TENON_DEFINE_CONFIG_TYPE(Type, Interface, parts, doc, ...)                                 \
-  const ::tenon::ConfigType& Type::Config::static_type() {                                         \
+#define TENON_DEFINE_CONFIG_TYPE(Type, Interface, parts, doc, ...)                                             \
+  const ::tenon::ConfigType& Type::Config::static_type() {                                                     \
     static const ::tenon::ConfigType type(::tenon::detail::parts<Type, Interface>(#Type, doc), {__VA_ARGS__}); \
-    return type;                                                                                   \
+    return type;                                                                                               \
   }
 
-#define TENON_MODULE(Type, Interface, doc, ...)                                                   \
-  TENON_DEFINE_CONFIG_TYPE(Type, Interface, module_parts, doc __VA_OPT__(, ) __VA_ARGS__)         \
+#define TENON_MODULE(Type, Interface, doc, ...)                                           \
+  TENON_DEFINE_CONFIG_TYPE(Type, Interface, module_parts, doc __VA_OPT__(, ) __VA_ARGS__) \
   const ::tenon::ConfigType& Type::Config::type() const { return static_type(); }
 
 #define TENON_INTERFACE(Type, Interface, doc, ...) \
   TENON_DEFINE_CONFIG_TYPE(Type, Interface, common_parts, doc __VA_OPT__(, ) __VA_ARGS__)
 
-#define TENON_FN_TYPE(Type, Signature, doc, ...)                                                             \
-  const ::tenon::FnType& Type::fn_type() {                                                                   \
-    static const ::tenon::FnType type(::tenon::detail::fn_parts<Type, Signature>(#Type, #Signature, doc), {__VA_ARGS__}); \
-    return type;                                                                                             \
+#define TENON_FN_TYPE(Type, Signature, doc, ...)                                                          \
+  const ::tenon::FnType& Type::fn_type() {                                                                \
+    static const ::tenon::FnType type(::tenon::detail::fn_parts<Type, Signature>(#Type, #Signature, doc), \
+                                      {__VA_ARGS__});                                                     \
+    return type;                                                                                          \
   }

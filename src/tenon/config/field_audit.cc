@@ -26,7 +26,7 @@ Image construct_over(const Layout& layout, std::span<const Field> fields, unsign
   for (size_t i = 0; i < layout.size; ++i) raw[i] = pattern;
   void* owner = layout.construct(memory);
   Image image;
-  for (size_t i = 0; i < layout.size; ++i) image.bytes.push_back(raw[i]);
+  image.bytes.assign(raw, raw + layout.size);
   image.spans.push_back({0, layout.header, layout.align});
   for (const Field& field : fields) {
     const auto begin = static_cast<size_t>(static_cast<unsigned char*>(field.get(owner)) - memory);

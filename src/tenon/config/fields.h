@@ -51,17 +51,17 @@ std::string_view to_string(E value) {
 #define TENON_FIELD_ENTRY(name) tenon_visitor.template field<&TenonSelf::name>(#name);
 #define TENON_ENUM_ENTRY(name) {#name, static_cast<int64_t>(TenonSelf::name)},
 
-#define TENON_FIELD_LIST(...)                                                           \
-  template <class TenonSelf, class TenonVisitor>                                        \
-  static constexpr void tenon_fields([[maybe_unused]] TenonVisitor& tenon_visitor) {    \
-    TENON_FOR_EACH(TENON_FIELD_ENTRY, __VA_ARGS__)                                      \
+#define TENON_FIELD_LIST(...)                                                        \
+  template <class TenonSelf, class TenonVisitor>                                     \
+  static constexpr void tenon_fields([[maybe_unused]] TenonVisitor& tenon_visitor) { \
+    TENON_FOR_EACH(TENON_FIELD_ENTRY, __VA_ARGS__)                                   \
   }
 
 #define TENON_FIELDS(...)                          \
   static const ::tenon::ConfigType& static_type(); \
   TENON_FIELD_LIST(__VA_ARGS__)
 
-#define TENON_CONFIG(...)                          \
+#define TENON_CONFIG(...)                           \
   const ::tenon::ConfigType& type() const override; \
   TENON_FIELDS(__VA_ARGS__)
 
@@ -69,9 +69,9 @@ std::string_view to_string(E value) {
   static const ::tenon::FnType& fn_type(); \
   TENON_FIELD_LIST(__VA_ARGS__)
 
-#define TENON_ENUM(Type, ...)                                                                            \
-  inline std::span<const ::tenon::EnumName> tenon_enum_names(Type) {                                     \
-    using TenonSelf = Type;                                                                              \
-    static constexpr ::tenon::EnumName kNames[] = {TENON_FOR_EACH(TENON_ENUM_ENTRY, __VA_ARGS__)};       \
-    return kNames;                                                                                       \
+#define TENON_ENUM(Type, ...)                                                                      \
+  inline std::span<const ::tenon::EnumName> tenon_enum_names(Type) {                               \
+    using TenonSelf = Type;                                                                        \
+    static constexpr ::tenon::EnumName kNames[] = {TENON_FOR_EACH(TENON_ENUM_ENTRY, __VA_ARGS__)}; \
+    return kNames;                                                                                 \
   }

@@ -85,15 +85,13 @@ class FnConstant<R(A...)> final : public FnCall<R(A...)> {
 
 // Which result types may be constants, and what may be written for one: no narrowing, no bool from a lambda's pointer.
 template <class R>
-inline constexpr bool has_constants =
-    std::is_same_v<R, bool> || std::is_same_v<R, int64_t> || std::is_same_v<R, double> ||
-    std::is_same_v<R, std::string> || std::is_enum_v<R>;
+inline constexpr bool has_constants = std::is_same_v<R, bool> || std::is_same_v<R, int64_t> ||
+                                      std::is_same_v<R, double> || std::is_same_v<R, std::string> || std::is_enum_v<R>;
 template <class R, class T>
-concept ConstantFor = has_constants<R> && (std::same_as<R, T> ||
-                                           (std::same_as<R, int64_t> && std::integral<T> && !std::same_as<T, bool>) ||
-                                           (std::same_as<R, double> && std::is_arithmetic_v<T> &&
-                                            !std::same_as<T, bool>) ||
-                                           (std::same_as<R, std::string> && std::convertible_to<T, std::string>));
+concept ConstantFor = has_constants<R> &&
+                      (std::same_as<R, T> || (std::same_as<R, int64_t> && std::integral<T> && !std::same_as<T, bool>) ||
+                       (std::same_as<R, double> && std::is_arithmetic_v<T> && !std::same_as<T, bool>) ||
+                       (std::same_as<R, std::string> && std::convertible_to<T, std::string>));
 
 }  // namespace detail
 

@@ -20,9 +20,9 @@ concept NamedEnum = std::is_enum_v<T> && requires(T e) {
 };
 
 template <class T>
-concept LeafValue = std::same_as<T, bool> || std::same_as<T, int64_t> || std::same_as<T, double> ||
-                    std::same_as<T, std::string> || std::same_as<T, DType> || std::same_as<T, PartitionSpec> ||
-                    NamedEnum<T>;
+concept LeafValue =
+    std::same_as<T, bool> || std::same_as<T, int64_t> || std::same_as<T, double> || std::same_as<T, std::string> ||
+    std::same_as<T, DType> || std::same_as<T, PartitionSpec> || NamedEnum<T>;
 
 // Text conversion of the leaf types that aren't enums; the readers throw `wrong_type` or `invalid_argument`.
 Value write_leaf(bool value);

@@ -1,7 +1,7 @@
 // Registry: the classes and function structs that text may name.
 //
-// It is filled by explicit calls, `void register_nn(Registry& r) { r.add<Linear, GatedFeedForward, ScaledDim>(); }`, never
-// by static objects; a plug-in adds to the same one. Fill it before threads start: it takes no lock.
+// It is filled by explicit calls, `void register_nn(Registry& r) { r.add<Linear, GatedFeedForward, ScaledDim>(); }`,
+// never by static objects; a plug-in adds to the same one. Fill it before threads start: it takes no lock.
 #pragma once
 
 #include <map>

@@ -1,7 +1,8 @@
+#include "tenon/config/test_types.h"
+
 #include <cmath>
 
 #include "tenon/config/define.h"
-#include "tenon/config/test_types.h"
 
 namespace tenon::zoo {
 

@@ -114,7 +114,8 @@ std::unique_ptr<AnyConfig> from_toml(std::string_view text, const std::string& f
   const Value table = parse_toml(text, filename).value();
   const Value* type = table.find("type");
   if (type == nullptr || type->as<std::string>() == nullptr) {
-    throw value_error(ErrorCode::missing_field, type != nullptr ? *type : table, "the text doesn't name the root's class")
+    throw value_error(ErrorCode::missing_field, type != nullptr ? *type : table,
+                      "the text doesn't name the root's class")
         .at("type")
         .hint("give it a line type = \"…\"");
   }

@@ -131,10 +131,45 @@ TEST(Overlay, TypeReplacesAndKeepsWhatBothHave) {
 
 TEST(Set, TakesTomlAndBareText) {
   Model::Config c;
-  apply_set(c, {"vocab_size=300", "name=3", "dropout=1", "form=unroll", "dtype = f16", "rates.\"x.y\"=2",
-                "eval_mesh.model=2", "sources.0.path=a b", "sources.1.path=\"c\"", "schedule.type=Warmup",
-                "schedule.steps=5", "width=ScaledDim.scale", "head={type=\"Linear\", bias=true}"},
-            registry());
+  apply_set(
+      c,
+      {"vocab_size=300", "name=3", "dropout=1", "form=unroll", "dtype=f16", "rates.\"x.y\"=2", "eval_mesh.model=2",
+       "sources.0.path=a b", "sources.1.path=\"c\"", "schedule.type=Warmup", "schedule.steps=5", "width.type=ScaledDim",
+       "width.scale=3", "head={type=\"Linear\", bias=true}", "block=[4]"},
+      registry());
+  EXPECT_EQ(get(c, "vocab_size").text(), "300");
+  EXPECT_EQ(c.name, "3");
+  EXPECT_EQ(c.dropout, 1);
+  EXPECT_EQ(c.form, Form::unroll);
+  EXPECT_EQ(c.dtype, DType::f16);
+  EXPECT_EQ(c.rates.at("x.y"), 2);
+  EXPECT_EQ(c.eval_mesh->model, 2);
+  ASSERT_EQ(c.sources.size(), 2U);
+  EXPECT_TRUE(c.sources[0].path == "a b");
+  EXPECT_TRUE(c.sources[1].path == "c");
+  EXPECT_EQ(c.schedule(1), 0.2);
+  EXPECT_EQ(c.width(5), 15);
+  EXPECT_TRUE(c.head->as<Linear>().bias);
+  EXPECT_EQ(c.block, Dims{4});
+  apply_set(c, {"width=12", "schedule={}", "head={}", "rates={}", "sources=[]"}, registry());
+  EXPECT_EQ(c.width(5), 12);
+  EXPECT_FALSE(c.schedule || c.head || !c.rates.empty() || !c.sources.empty());
+}
+
+TEST(Access, GetsAndSetsByPath) {
+  Model::Config c = full_model();
+  EXPECT_EQ(get(c, "layers.1.expert.linear.bias").text(), "false");
+  EXPECT_EQ(get(c, "layers.1.expert.type").text(), "\"GatedFeedForward\"");
+  EXPECT_EQ(get(c, "type").text(), "\"Model\"");
+  EXPECT_EQ(get(c, "schedule").text(), "{type = \"Warmup\", steps = 10}");
+  EXPECT_EQ(get(c, "block").text(), "[7]");
+  EXPECT_EQ(get_as<PartitionSpec>(c, "layers.1.linear.weight_partition"), PartitionSpec({"fsdp", "model"}));
+  EXPECT_EQ(get_as<int64_t>(c, "vocab_size"), 259);  // through Required
+  get_as<int64_t>(c, "max_len") = 3;                 // through optional
+  EXPECT_EQ(c.max_len, 3);
+  EXPECT_EQ(thrown([&] { (void)get_as<double>(c, "max_len"); }).code(), ErrorCode::wrong_type);
+  set(c, "layers.1.expert.linear.bias", true, registry());
+  EXPECT_TRUE(c.layers[1].as<Experts>().expert.as<GatedFeedForward>().linear.as<Linear>().bias);
 }
 
 TEST(Set, IsChecked) {
@@ -154,9 +189,9 @@ TEST(Diff, TellsLines) {
   b.max_len.reset();
   b.vocab_size.reset();
   b.block.push_back(8);
-  EXPECT_THAT(diff(a, b), ElementsAre(Difference{"block.1", std::nullopt, "8"},
-                                      Difference{"layers.1.num_experts", "8", "3"},
-                                      Difference{"max_len", "4096", "{}"}, Difference{"vocab_size", "259", std::nullopt}));
+  EXPECT_THAT(diff(a, b),
+              ElementsAre(Difference{"block.1", std::nullopt, "8"}, Difference{"layers.1.num_experts", "8", "3"},
+                          Difference{"max_len", "4096", "{}"}, Difference{"vocab_size", "259", std::nullopt}));
 }
 
 }  // namespace

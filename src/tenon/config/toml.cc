@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <toml.hpp>
@@ -47,6 +50,20 @@ size_t too_deep_line(std::string_view text) {
   return 0;
 }
 
+// The parser clamps numbers out of range without a word: a value at the limit must have been written as the limit.
+bool is_clamped(const Toml& number) {
+  std::string token = number.location().line_str().substr(number.location().column() - 1, number.location().region());
+  token.erase(std::remove_if(token.begin(), token.end(), [](char c) { return c == '_' || c == '+'; }), token.end());
+  if (number.is_integer()) {
+    const int64_t value = number.as_integer();
+    using Limits = std::numeric_limits<int64_t>;
+    return (value == Limits::max() || value == Limits::min()) && token != fmt::format("{}", value);
+  }
+  const double size = std::abs(number.as_floating());
+  return size >= std::numeric_limits<double>::max() && token.find("inf") == std::string::npos &&
+         !(parse_double(token).ok() && std::isfinite(parse_double(token).value()));
+}
+
 Value convert(const Toml& from, const std::string& filename);
 
 Value convert_plain(const Toml& from, const std::string& filename) {
@@ -77,6 +94,11 @@ Value convert_plain(const Toml& from, const std::string& filename) {
 }
 
 Value convert(const Toml& from, const std::string& filename) {
+  if ((from.is_integer() || from.is_floating()) && is_clamped(from)) {
+    throw Error(ErrorCode::invalid_argument, from.is_integer() ? "an integer out of range" : "a float out of range")
+        .at(place(filename, from.location().line()))
+        .expected(from.is_integer() ? "64 bits" : "at most 1.8e308");
+  }
   Value value = convert_plain(from, filename);
   value.where = place(filename, from.location().line());
   return value;

@@ -33,7 +33,8 @@ void walk_child(std::string name, const ValueRef& child, Path& path, TreeVisitor
 }
 
 void walk_fields(const FieldGroup& group, Path& path, TreeVisitor& visitor) {
-  for (size_t i = 0; i < group.fields.size(); ++i) walk_child(std::string(group.fields[i].name), group[i], path, visitor);
+  for (size_t i = 0; i < group.fields.size(); ++i)
+    walk_child(std::string(group.fields[i].name), group[i], path, visitor);
 }
 
 void walk_inside(const ValueRef& value, Path& path, TreeVisitor& visitor) {

@@ -57,7 +57,8 @@ class MissingFinder : public TreeVisitor {
 void raise_missing(const std::vector<std::string>& missing) {
   if (missing.empty()) return;
   if (missing.size() == 1) {
-    throw Error(ErrorCode::missing_field, fmt::format("the required field {} was never set", missing[0])).at(missing[0]);
+    throw Error(ErrorCode::missing_field, fmt::format("the required field {} was never set", missing[0]))
+        .at(missing[0]);
   }
   throw Error(ErrorCode::missing_field, fmt::format("required fields were never set: {}", join(missing, ", ")));
 }

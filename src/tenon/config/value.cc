@@ -7,6 +7,14 @@
 
 namespace tenon {
 
+Value::Value() : data_(Table()) {}
+Value::Value(bool value) : data_(value) {}
+Value::Value(int64_t value) : data_(value) {}
+Value::Value(double value) : data_(value) {}
+Value::Value(std::string value) : data_(std::move(value)) {}
+Value::Value(std::string_view value) : data_(std::string(value)) {}
+Value::Value(const char* value) : data_(std::string(value)) {}
+Value::Value(List list) : data_(std::move(list)) {}
 Value::Value(Table table) : data_(std::move(table)) {}
 Value::Value(const Value&) = default;
 Value::Value(Value&&) noexcept = default;

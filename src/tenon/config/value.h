@@ -19,17 +19,18 @@ class Value {
   struct Entry;
   using Table = std::vector<Entry>;  // keys are unique
 
-  Value() : data_(Table()) {}
-  Value(bool value) : data_(value) {}  // NOLINT: implicit by design
+  Value();               // an empty table
+  Value(bool value);     // NOLINT: implicit by design
+  Value(int64_t value);  // NOLINT
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  Value(T value) : data_(static_cast<int64_t>(value)) {}  // NOLINT
-  Value(double value) : data_(value) {}                   // NOLINT
-  Value(std::string value) : data_(std::move(value)) {}   // NOLINT
-  Value(std::string_view value) : data_(std::string(value)) {}  // NOLINT
-  Value(const char* value) : data_(std::string(value)) {}       // NOLINT
-  Value(List list) : data_(std::move(list)) {}                  // NOLINT
-  Value(Table table);                                           // NOLINT
+    requires(!std::same_as<T, bool> && !std::same_as<T, int64_t>)
+  Value(T value) : Value(static_cast<int64_t>(value)) {}  // NOLINT
+  Value(double value);                                    // NOLINT
+  Value(std::string value);                               // NOLINT
+  Value(std::string_view value);                          // NOLINT
+  Value(const char* value);                               // NOLINT
+  Value(List list);                                       // NOLINT
+  Value(Table table);                                     // NOLINT
   Value(const Value&);
   Value(Value&&) noexcept;
   Value& operator=(const Value&);

@@ -124,7 +124,8 @@ class RequiredTypeOf final : public TypeOf<Required<T>, HolderType> {
 
 template <class T>
 class OptionalTypeOf final : public TypeOf<std::optional<T>, HolderType> {
-  static_assert(can_be_optional<T>, "an optional of Fn, optional, Required or map can't be told from an empty one in text");
+  static_assert(can_be_optional<T>,
+                "an optional of Fn, optional, Required or map can't be told from an empty one in text");
   static_assert(always_prints<T>(), "an optional struct needs a field that isn't Required, or it wouldn't print");
 
  public:

@@ -28,7 +28,9 @@ class Interpreter {
     std::vector<Literal> results = op.def->eval(args);
     if (observer_) observer_(op, results);
     for (size_t i = 0; i < results.size(); ++i) {
-      check(results[i].type() == args.results[i], fmt::format("'{}' evaluates to its inferred type", op.def->name));
+      if (results[i].type() != args.results[i]) {
+        throw Error(ErrorCode::internal, fmt::format("'{}' evaluates to another type than was inferred", op.def->name));
+      }
       values_[op.results[i]] = std::move(results[i]);
     }
   }

@@ -12,17 +12,23 @@ namespace {
 
 thread_local Trace* current = nullptr;
 
+// An error at the module path of the current trace.
+Error located(ErrorCode code, std::string message) {
+  Error e(code, std::move(message));
+  return tracing() ? e.at(std::string(current->path())) : e;
+}
+
 }  // namespace
 
 const TensorType& Tensor::type() const {
-  if (trace_ == nullptr) throw Error(ErrorCode::wrong_context, "an empty Tensor was used");
+  if (trace_ == nullptr) throw located(ErrorCode::wrong_context, "an empty Tensor was used");
   return trace_->value(id_).type;
 }
 
 int64_t Tensor::dim(int64_t i) const {
   const int64_t n = rank();
   if (i < -n || i >= n) {
-    throw Error(ErrorCode::shape_mismatch, fmt::format("dimension {} of {}", i, to_string(type())));
+    throw located(ErrorCode::shape_mismatch, fmt::format("dimension {} of {}", i, to_string(type())));
   }
   return dims()[static_cast<size_t>(i < 0 ? i + n : i)];
 }
@@ -61,10 +67,21 @@ void Trace::check_usable(const Tensor& t, std::string_view what) const {
   }
 }
 
+void Trace::check_emit(const OpDef& def, const std::vector<RegionId>& regions) const {
+  check_thread();
+  if (open_.empty()) throw located(ErrorCode::wrong_context, fmt::format("op '{}' in a trace that is closed", def.name));
+  if (current != nullptr && current != this) {
+    throw located(ErrorCode::wrong_context, fmt::format("op '{}' on a value that belongs to another trace", def.name))
+        .hint("pass it in as an input of the function that is traced");
+  }
+  for (RegionId id : regions) {
+    tenon::check(!regions_[id].open && regions_[id].parent == open_.back(), "an op's regions are closed, in its own region");
+  }
+}
+
 std::vector<Tensor> Trace::emit(const OpDef& def, std::vector<Tensor> operands, Attrs attrs,
                                 std::vector<RegionId> regions) {
-  check_thread();
-  if (open_.empty()) throw Error(ErrorCode::wrong_context, fmt::format("op '{}' outside a trace", def.name));
+  check_emit(def, regions);
   OpInfo op{&def, {}, {}, std::move(regions), std::move(attrs), open_.back(), mark_};
   InferArgs args{*this, {}, op.attrs, op.regions};
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -75,6 +92,7 @@ std::vector<Tensor> Trace::emit(const OpDef& def, std::vector<Tensor> operands, 
   std::vector<TensorType> types;
   try {
     types = def.infer(args);
+    for (const TensorType& type : types) byte_size(type);  // throws when the array is too large
   } catch (Error& e) {
     throw Error(e.code(), fmt::format("{}: {}", def.name, e.message())).at(std::string(path())).hint(e.hint());
   }

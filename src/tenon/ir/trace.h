@@ -76,7 +76,7 @@ class Trace {
   const OpInfo& op(OpId id) const { return ops_[id]; }
   const RegionInfo& region(RegionId id) const { return regions_[id]; }
   size_t num_values() const { return values_.size(); }
-  RegionId current_region() const { return open_.back(); }
+  RegionId current_region() const { return open_.empty() ? kNoId : open_.back(); }
 
   // Appends an op to the current region: checks operands, infers result types, verifies.
   std::vector<Tensor> emit(const OpDef& def, std::vector<Tensor> operands, Attrs attrs, std::vector<RegionId> regions = {});
@@ -107,6 +107,7 @@ class Trace {
   uint32_t intern(std::string_view text);
   ValueId add_value(TensorType type, RegionId region, OpId def, uint32_t index);
   void check_thread() const;
+  void check_emit(const OpDef& def, const std::vector<RegionId>& regions) const;
 
   std::deque<ValueInfo> values_;  // deques: references stay valid while ops are added
   std::deque<OpInfo> ops_;

@@ -92,11 +92,14 @@ Cts vjp_div(V a) {
   return {x, y};
 }
 
-// Where the base is 0 the derivative by the exponent is taken as 0.
+// Where the base is 0 the derivative by the exponent is taken as 0, and where the exponent is 0 that by the base.
 Cts vjp_pow(V a) {
   const Tensor &x = a.operand(0), &y = a.operand(1);
   Tensor dx, dy;
-  if (a.active[0]) dx = a.cotangent() * y * pow(x, y - 1.0);
+  if (a.active[0]) {
+    const Tensor one = full_like(y, 1.0);
+    dx = a.cotangent() * y * pow(x, select(equal(y, zeros_like(y)), one, y - one));
+  }
   if (a.active[1]) {
     const Tensor safe = select(equal(x, zeros_like(x)), full_like(x, 1.0), x);
     dy = a.cotangent() * a.results[0] * log(safe);

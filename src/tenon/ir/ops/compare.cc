@@ -103,8 +103,14 @@ void convert_element(const Literal& x, int64_t i, Literal& out) {
   const int64_t v = x.as_int(i);
   if (!is_float(to)) {
     out.set_int(i, to == DType::i1 ? v != 0 : v);
+  } else if (from != DType::u64 || v >= 0) {
+    out.set_int(i, v);
   } else {
-    out.set(i, is_unsigned_int(from) ? static_cast<double>(static_cast<uint64_t>(v)) : static_cast<double>(v));
+    // To 53 bits by rounding to odd, so that a second rounding to a narrower float is right.
+    constexpr uint64_t kLost = 0x7FF;
+    const auto u = static_cast<uint64_t>(v);
+    const uint64_t odd = (u & ~kLost) | ((u & kLost) != 0 ? kLost + 1 : 0);
+    out.set(i, static_cast<double>(to == DType::f64 ? u : odd));
   }
 }
 

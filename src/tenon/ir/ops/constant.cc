@@ -47,8 +47,12 @@ Tensor constant(Literal value) {
 }
 
 Tensor full(const TensorType& type, double value) {
-  const Tensor scalar = constant(is_float(type.dtype) ? Literal::scalar(type.dtype, value)
-                                                      : Literal::scalar_int(type.dtype, static_cast<int64_t>(value)));
+  Literal one = Literal::scalar(type.dtype, value);
+  if (!is_float(type.dtype) && one.as_double(0) != value) {
+    Error e(ErrorCode::invalid_argument, fmt::format("{} isn't a value of {}", value, to_string(type.dtype)));
+    throw tracing() ? e.at(std::string(current_trace().path())) : e;
+  }
+  const Tensor scalar = constant(std::move(one));
   return type.dims.empty() ? scalar : broadcast_in_dim(scalar, type.dims, {});
 }
 Tensor zeros(const TensorType& type) { return full(type, 0); }

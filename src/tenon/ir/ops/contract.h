@@ -29,7 +29,7 @@ Tensor max_keep(const Tensor& x, Dims dims);
 Tensor mean(const Tensor& x, Dims dims);
 // All elements.
 Tensor sum_all(const Tensor& x);
-// Index (i32) of the largest element along `dim`, the first of equals.
+// Index (i32) of the largest element along `dim`, the first of equals; NaN is larger than everything.
 Tensor argmax(const Tensor& x, int64_t dim);
 
 }  // namespace tenon

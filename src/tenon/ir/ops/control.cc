@@ -87,6 +87,7 @@ double scan_flops(const Trace& trace, const OpInfo& op) {
 // ── while ──
 std::vector<TensorType> infer_while(const InferArgs& a) {
   const RegionInfo &condition = a.trace.region(a.regions[0]), &body = a.trace.region(a.regions[1]);
+  if (a.operands.empty()) shape_error("needs some state");
   if (types(a.trace, condition.results) != std::vector<TensorType>{{DType::i1, {}}}) {
     shape_error("the condition returns one i1[]");
   }

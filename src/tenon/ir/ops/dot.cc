@@ -44,17 +44,19 @@ std::vector<TensorType> infer_dot(const InferArgs& a) {
     return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
            std::all_of(dims.begin(), dims.end(), [&](int64_t d) { return d >= 0 && d < rank; });
   };
-  const bool fits = x.dtype == y.dtype && x.dtype != DType::i1 && valid(join(xb, xc), x.rank()) &&
+  const DType out_dtype = a.attrs.dtype("dtype");
+  const bool fits = x.dtype == y.dtype && x.dtype != DType::i1 && out_dtype != DType::i1 &&
+                    is_float(x.dtype) == is_float(out_dtype) && valid(join(xb, xc), x.rank()) &&
                     valid(join(yb, yc), y.rank()) && pick(x.dims, xb) == pick(y.dims, yb) &&
                     pick(x.dims, xc) == pick(y.dims, yc);
   if (!fits) {
-    shape_error("{} and {} don't contract over {} and {} with batch {} and {}", to_string(x), to_string(y), to_string(xc),
-                to_string(yc), to_string(xb), to_string(yb));
+    shape_error("{} and {} don't contract over {} and {} with batch {} and {} to {}", to_string(x), to_string(y),
+                to_string(xc), to_string(yc), to_string(xb), to_string(yb), to_string(out_dtype));
   }
   Dims out = pick(x.dims, xb);
   out = join(out, pick(x.dims, free_dims(x.rank(), xb, xc)));
   out = join(out, pick(y.dims, free_dims(y.rank(), yb, yc)));
-  return {{a.attrs.dtype("dtype"), out}};
+  return {{out_dtype, out}};
 }
 
 void print_dot(HloWriter& w, const OpInfo& op) {

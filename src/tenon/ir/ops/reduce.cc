@@ -187,7 +187,8 @@ Tensor max_keep(const Tensor& x, Dims dims) { return keep(reduce_max(x, dims), x
 Tensor mean(const Tensor& x, Dims dims) {
   int64_t count = 1;
   for (int64_t d : normalize_dims(dims, x.rank())) count *= x.dim(d);
-  return reduce_sum(x, dims) / static_cast<double>(count);
+  const Tensor sum = reduce_sum(convert(x, accumulator(x.dtype())), dims);
+  return convert(sum / static_cast<double>(count), x.dtype());
 }
 
 Tensor sum_all(const Tensor& x) {
@@ -198,10 +199,12 @@ Tensor sum_all(const Tensor& x) {
 
 Tensor argmax(const Tensor& x, int64_t dim) {
   const Dims dims = normalize_dims({dim}, x.rank());
+  if (x.dim(dim) == 0) shape_error("argmax: dimension {} of {} is empty", dim, to_string(x.type()));
   const Tensor index = iota({DType::i32, x.dims()}, dims[0]);
-  const Tensor none = full_like(index, static_cast<double>(x.dim(dim)));
-  const Tensor largest = broadcast_to(max_keep(x, dims), x.dims());
-  return reduce_min(select(equal(x, largest), index, none), dims);
+  const Tensor none = full_like(index, static_cast<double>(x.dim(dim) - 1));
+  Tensor found = equal(x, broadcast_to(max_keep(x, dims), x.dims()));
+  if (is_float(x.dtype())) found = logical_or(found, not_equal(x, x));
+  return reduce_min(select(found, index, none), dims);
 }
 
 std::span<const OpDef* const> reduce_defs() {

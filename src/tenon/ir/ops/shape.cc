@@ -331,7 +331,7 @@ Tensor transpose(const Tensor& x, const Dims& permutation) {
 Tensor slice(const Tensor& x, const Dims& start, const Dims& limit, const Dims& strides) {
   const Dims ones(z(x.rank()), 1);
   const Dims& by = strides.empty() ? ones : strides;
-  if (limit == x.dims() && by == ones && std::all_of(start.begin(), start.end(), [](int64_t s) { return s == 0; })) return x;
+  if (limit == x.dims() && by == ones && start == Dims(z(x.rank()), 0)) return x;
   return emit1(kSlice, {x}, {{"start", start}, {"limit", limit}, {"strides", by}});
 }
 

@@ -10,7 +10,7 @@
 namespace tenon {
 
 Tensor constant(Literal value);
-// A scalar constant, or one value in every element.
+// A scalar constant, or one value in every element. Throws `invalid_argument` when an integer dtype can't hold `value`.
 Tensor full(const TensorType& type, double value);
 Tensor zeros(const TensorType& type);
 Tensor zeros_like(const Tensor& x);
@@ -50,7 +50,8 @@ Tensor dynamic_update_index(const Tensor& x, const Tensor& update, const Tensor&
 
 // Rows of `table` [V, …] by `ids` (i32, any shape, clamped to [0, V)): -> ids.shape + table.shape[1:].
 Tensor take(const Tensor& table, const Tensor& ids);
-// Zeros [num_rows, …] with `updates` (ids.shape + […]) added at rows `ids`; ids outside are dropped.
+// Zeros [num_rows, …] with `updates` (ids.shape + […]) added at rows `ids`; ids outside are dropped. f16, bf16 and f8
+// accumulate in f32.
 Tensor scatter_add_rows(const Tensor& ids, const Tensor& updates, int64_t num_rows);
 
 // Values along `dim` in ascending or descending order; not stable, NaN last. No gradient.

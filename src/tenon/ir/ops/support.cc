@@ -5,6 +5,12 @@
 
 namespace tenon {
 
+void throw_shape_error(std::string message) {
+  Error e(ErrorCode::shape_mismatch, std::move(message));
+  if (tracing()) e.at(std::string(current_trace().path()));
+  throw e;
+}
+
 void copy_element(Literal& out, int64_t to, const Literal& a, int64_t from) {
   const size_t width = byte_size(a.dtype());
   std::memcpy(out.bytes().data() + static_cast<size_t>(to) * width, a.bytes().data() + static_cast<size_t>(from) * width,

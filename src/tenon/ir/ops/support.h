@@ -17,9 +17,12 @@ inline Tensor emit1(const OpDef& def, std::vector<Tensor> operands, Attrs attrs 
   return trace.emit(def, std::move(operands), std::move(attrs))[0];
 }
 
+// A `shape_mismatch` at the module path of the current trace.
+[[noreturn]] void throw_shape_error(std::string message);
+
 template <class... A>
 [[noreturn]] void shape_error(fmt::format_string<A...> text, A&&... args) {
-  throw Error(ErrorCode::shape_mismatch, fmt::format(text, std::forward<A>(args)...));
+  throw_shape_error(fmt::format(text, std::forward<A>(args)...));
 }
 
 // Throws unless all operands have one type; returns it.

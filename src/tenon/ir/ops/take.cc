@@ -145,7 +145,8 @@ const OpDef kScatter{"scatter_add_rows", infer_scatter, print_scatter, eval_scat
 
 Tensor take(const Tensor& table, const Tensor& ids) { return emit1(kTake, {table, ids}); }
 Tensor scatter_add_rows(const Tensor& ids, const Tensor& updates, int64_t num_rows) {
-  return emit1(kScatter, {ids, updates}, {{"num_rows", num_rows}});
+  const Tensor wide = convert(updates, accumulator(updates.dtype()));
+  return convert(emit1(kScatter, {ids, wide}, {{"num_rows", num_rows}}), updates.dtype());
 }
 
 std::span<const OpDef* const> take_defs() {

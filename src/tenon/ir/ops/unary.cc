@@ -25,6 +25,11 @@ std::vector<TensorType> infer_number(const InferArgs& a) {
   if (a.operands[0].dtype == DType::i1) shape_error("needs a number, got {}", to_string(a.operands[0]));
   return {a.operands[0]};
 }
+std::vector<TensorType> infer_signed(const InferArgs& a) {
+  const DType d = a.operands[0].dtype;
+  if (!is_float(d) && !is_signed_int(d)) shape_error("needs signed numbers, got {}", to_string(a.operands[0]));
+  return {a.operands[0]};
+}
 std::vector<TensorType> infer_bits(const InferArgs& a) {
   if (is_float(a.operands[0].dtype)) shape_error("needs integers or i1, got {}", to_string(a.operands[0]));
   return {a.operands[0]};
@@ -69,7 +74,7 @@ std::vector<Literal> eval_is_finite(const EvalArgs& a) {
 using V = const VjpArgs&;
 using Cts = std::vector<Tensor>;
 
-double sign_of(double v) { return std::isnan(v) ? v : (v > 0) - (v < 0) + v * 0; }
+double sign_of(double v) { return std::isnan(v) || v == 0 ? v : v > 0 ? 1 : -1; }
 
 // Zero wherever the derivative exists.
 Cts vjp_flat(V) { return {Tensor()}; }
@@ -79,11 +84,11 @@ const UnaryDef kNeg{{"neg", infer_number, print_unary, eval_unary, [](V a) -> Ct
                     [](double v) { return -v; },
                     [](int64_t v) { return static_cast<int64_t>(-static_cast<uint64_t>(v)); }};
 const UnaryDef kAbs{
-    {"abs", infer_number, print_unary, eval_unary, [](V a) -> Cts { return {a.cotangent() * sign(a.operand(0))}; }},
+    {"abs", infer_signed, print_unary, eval_unary, [](V a) -> Cts { return {a.cotangent() * sign(a.operand(0))}; }},
     "abs",
     [](double v) { return std::fabs(v); },
     [](int64_t v) { return v < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(v)) : v; }};
-const UnaryDef kSign{{"sign", infer_number, print_unary, eval_unary, vjp_flat},
+const UnaryDef kSign{{"sign", infer_signed, print_unary, eval_unary, vjp_flat},
                      "sign",
                      sign_of,
                      [](int64_t v) -> int64_t { return (v > 0) - (v < 0); }};

@@ -1,0 +1,30 @@
+#include "tenon/config/path.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tenon/config/test_util.h"
+
+namespace tenon {
+namespace {
+
+TEST(Path, ParsesAndFormats) {
+  EXPECT_EQ(parse_path("layers.0.a-b_c"), (Path{"layers", "0", "a-b_c"}));
+  EXPECT_EQ(parse_path(""), Path{});
+  EXPECT_EQ(parse_path(R"(m."a.b \"c\"".'d e')"), (Path{"m", "a.b \"c\"", "d e"}));
+  for (const char* text : {"a", "a.0.b", R"(m."a.b".c)", R"(m."")"}) EXPECT_EQ(format_path(parse_path(text)), text);
+  for (const char* text : {".", "a.", ".a", "a b", "a.\"b", "\"a\"b", "a.\"b\\"}) {
+    EXPECT_EQ(thrown([&] { (void)parse_path(text); }).code(), ErrorCode::invalid_argument) << text;
+  }
+}
+
+TEST(Path, OrdersNumbersByValue) {
+  EXPECT_TRUE(path_less({"l", "2"}, {"l", "10"}));
+  EXPECT_TRUE(path_less({"l", "10"}, {"l", "a"}));
+  EXPECT_TRUE(path_less({"l"}, {"l", "0"}));
+  EXPECT_FALSE(path_less({"l", "a"}, {"l", "a"}));
+  EXPECT_TRUE(path_less({"a", "z"}, {"b"}));
+}
+
+}  // namespace
+}  // namespace tenon
