@@ -21,6 +21,9 @@ target_compile_features(tenon_lib PUBLIC cxx_std_20)
 target_include_directories(tenon_lib PUBLIC
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(tenon_lib PRIVATE tenon_options ${libraries})
+if(NOT TENON_SANITIZE)
+  target_link_options(tenon_lib PRIVATE -Wl,-z,defs)  # nothing undefined is left for who links it to find
+endif()
 
 install(TARGETS tenon_lib EXPORT tenon LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING

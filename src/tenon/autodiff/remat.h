@@ -12,6 +12,8 @@ namespace tenon {
 // A policy is a function that is a value: from what made a value to what happens with it.
 using RematPolicy = Fn<Save(const RematQuery&)>;
 
+TENON_ENUM(Save, unspecified, recompute, device, host)
+
 // Keeps every value the backward pass reads.
 struct SaveEverything {
   TENON_FN()

@@ -80,8 +80,11 @@ Status InputFile::read(uint64_t offset, std::span<std::byte> out) const {
   return {};
 }
 
-Result<OutputFile> OutputFile::create(const std::string& path) {
-  Result<FileDescriptor> fd = FileDescriptor::open(path, O_WRONLY | O_CREAT | O_EXCL);
+Result<OutputFile> OutputFile::create(const std::string& path) { return open(path, O_CREAT | O_EXCL); }
+Result<OutputFile> OutputFile::append(const std::string& path) { return open(path, O_CREAT | O_APPEND); }
+
+Result<OutputFile> OutputFile::open(const std::string& path, int flags) {
+  Result<FileDescriptor> fd = FileDescriptor::open(path, O_WRONLY | flags);
   if (!fd.ok()) return fd.error();
   OutputFile file;
   file.path_ = path;

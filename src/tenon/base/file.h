@@ -33,11 +33,13 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
-// A new file written front to back.
+// A file written front to back.
 class OutputFile {
  public:
   // Fails when the file exists.
   static Result<OutputFile> create(const std::string& path);
+  // Goes on behind what the file has; creates it if need be.
+  static Result<OutputFile> append(const std::string& path);
   const std::string& path() const { return path_; }
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text);
@@ -45,6 +47,7 @@ class OutputFile {
   Status finish();
 
  private:
+  static Result<OutputFile> open(const std::string& path, int flags);
   std::string path_;
   FileDescriptor fd_;
 };

@@ -47,6 +47,13 @@ TEST_F(FileTest, WritesAndReads) {
   EXPECT_GT(free_space(dir_).value(), 0u);
 }
 
+TEST_F(FileTest, AppendGoesOnBehind) {
+  OutputFile::append(path("log")).value().write("one ").value();
+  OutputFile::append(path("log")).value().write("two").value();
+  EXPECT_EQ(read_file(path("log")).value(), "one two");
+  EXPECT_EQ(OutputFile::create(path("log")).error().code(), ErrorCode::io);
+}
+
 TEST_F(FileTest, ErrorsNameThePathAndTheReason) {
   const auto missing = read_file(path("nothing"));
   ASSERT_FALSE(missing.ok());

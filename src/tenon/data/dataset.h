@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tenon/base/literal.h"
+#include "tenon/config/config.h"
 
 namespace tenon {
 
@@ -26,9 +27,18 @@ struct Batch {
 
 // Batches are a pure function of the dataset's settings and the step: any step can be asked for at any time, from any
 // thread, so a run that stops and resumes sees the same data as one that never stopped.
-class Dataset {
+class Dataset : public Configurable {
  public:
-  virtual ~Dataset() = default;
+  struct Config : AnyConfig {
+    Required<int64_t> batch_size;       // B
+    Required<int64_t> sequence_length;  // T
+    int64_t seed = 0;                   // of the order of the examples
+    void check(Checker& c) const {
+      c.positive("batch_size", batch_size);
+      c.positive("sequence_length", sequence_length);
+    }
+    TENON_FIELDS(batch_size, sequence_length, seed)
+  };
   // The batch of `step` (from 0). Throws `invalid_argument` for a step outside.
   virtual Batch batch(int64_t step) const = 0;
   // How many batches there are; none for training data, which goes on forever.

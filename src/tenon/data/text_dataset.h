@@ -10,21 +10,22 @@
 
 namespace tenon {
 
-struct TextOptions {
-  // A text file, or a folder with .txt files (one document each, in the order of their names).
-  std::string path;
-  // The last part of the bytes that is kept for evaluation, in [0, 1).
-  double eval_fraction = 0.1;
-  int64_t sequence_length = 0;
-  int64_t batch_size = 0;
-  uint64_t seed = 0;
-};
-
 class TextDataset final : public Dataset {
  public:
-  // Throws `not_found` or `damaged` with the file's path, or `invalid_argument` when an option is out of range or the
-  // text is too short for one window.
-  explicit TextDataset(const TextOptions& options);
+  struct Config : Dataset::Config {
+    // A text file, or a folder with .txt files: one document each, in the order of their names.
+    Required<std::string> path;
+    // The last part of the bytes that is kept for evaluation, in [0, 1).
+    double eval_fraction = 0.1;
+    void check(Checker& c) const {
+      c.require(eval_fraction >= 0 && eval_fraction < 1, "eval_fraction", "must be at least 0 and below 1");
+    }
+    TENON_CONFIG(path, eval_fraction)
+  };
+
+  // Throws `not_found` or `damaged` with the file's path, or `invalid_argument` when the text is too short for one
+  // window.
+  explicit TextDataset(const Config& config);
   ~TextDataset() override;
 
   Batch batch(int64_t step) const override;

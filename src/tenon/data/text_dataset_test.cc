@@ -6,8 +6,10 @@
 #include <limits>
 
 #include "tenon/base/file.h"
+#include "tenon/config/registry.h"
 #include "tenon/data/byte_vocab.h"
 #include "tenon/data/prefetch.h"
+#include "tenon/data/register.h"
 
 namespace tenon {
 namespace {
@@ -30,10 +32,17 @@ class TextDatasetTest : public testing::Test {
     }
     write("readme.md", "not a novel");
   }
-  TextOptions options() const { return {dir_, 0.1, 16, 4, 7}; }
-  Error failure(const TextOptions& with) const {
+  TextDataset::Config options() const {
+    TextDataset::Config config;
+    config.path = dir_;
+    config.batch_size = 4;
+    config.sequence_length = 16;
+    config.seed = 7;
+    return config;
+  }
+  Error failure(const TextDataset::Config& with) const {
     try {
-      const TextDataset dataset(with);
+      (void)build_as<TextDataset>(with);
     } catch (const Error& error) {
       return error;
     }
@@ -100,7 +109,7 @@ TEST_F(TextDatasetTest, AnyStepAtAnyTime) {
   for (int64_t step = 0; step < 20; ++step) (void)b.batch(step);
   EXPECT_EQ(b.batch(1000).input_ids, late.input_ids);
   EXPECT_FALSE(a.batch(1001).input_ids == late.input_ids);
-  TextOptions other = options();
+  TextDataset::Config other = options();
   other.seed = 8;
   EXPECT_FALSE(TextDataset(other).batch(1000).input_ids == late.input_ids);
   EXPECT_NO_THROW(a.batch(int64_t{1} << 60));
@@ -110,7 +119,7 @@ TEST_F(TextDatasetTest, AnyStepAtAnyTime) {
 
 TEST_F(TextDatasetTest, NothingHeldOut) {
   write_novels();
-  TextOptions with = options();
+  TextDataset::Config with = options();
   with.eval_fraction = 0;
   EXPECT_EQ(TextDataset(with).held_out(), nullptr);
   with.path = join_path(dir_, "novel0.txt");
@@ -118,7 +127,7 @@ TEST_F(TextDatasetTest, NothingHeldOut) {
 }
 
 TEST_F(TextDatasetTest, ErrorsNameThePath) {
-  TextOptions with = options();
+  TextDataset::Config with = options();
   EXPECT_EQ(failure(with).code(), ErrorCode::not_found);
   EXPECT_THAT(failure(with).what(), HasSubstr("no .txt file"));
   with.path = join_path(dir_, "missing");
@@ -145,16 +154,29 @@ TEST_F(TextDatasetTest, ErrorsNameThePath) {
 TEST_F(TextDatasetTest, OptionsOutOfRange) {
   write_novels();
   for (const double fraction : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    TextOptions with = options();
+    TextDataset::Config with = options();
     with.eval_fraction = fraction;
-    EXPECT_EQ(failure(with).path(), "eval_fraction");
+    EXPECT_THAT(failure(with).what(), HasSubstr("eval_fraction"));
   }
-  TextOptions with = options();
+  TextDataset::Config with = options();
   with.batch_size = 0;
-  EXPECT_EQ(failure(with).path(), "batch_size");
+  EXPECT_THAT(failure(with).what(), HasSubstr("batch_size"));
   with = options();
   with.sequence_length = -5;
-  EXPECT_EQ(failure(with).path(), "sequence_length");
+  EXPECT_THAT(failure(with).what(), HasSubstr("sequence_length"));
+  with = options();
+  with.path.reset();
+  EXPECT_EQ(failure(with).code(), ErrorCode::missing_field);
+}
+
+TEST_F(TextDatasetTest, BuildsByItsInterface) {
+  write_novels();
+  Registry registry;
+  register_data(registry);
+  EXPECT_EQ(registry.implementations(Dataset::Config::static_type()).size(), 1u);
+  Slot<Dataset> slot = options();
+  slot->batch_size = 2;
+  EXPECT_EQ(slot.build()->batch(0).input_ids.dims(), (Dims{2, 16}));
 }
 
 class Counting final : public Dataset {

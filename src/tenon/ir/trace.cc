@@ -59,8 +59,7 @@ void Trace::check_usable(const Tensor& t, std::string_view what) const {
         .at(std::string(path()))
         .hint("pass it in as an input of the function that is traced");
   }
-  const RegionId home = values_[t.id()].region;
-  if (std::find(open_.rbegin(), open_.rend(), home) == open_.rend()) {
+  if (!usable(t)) {
     throw Error(ErrorCode::wrong_context, fmt::format("{} belongs to a region that is closed", what))
         .at(std::string(path()))
         .hint("return it from the body of the scan, cond or grad that made it");
@@ -77,6 +76,10 @@ void Trace::check_emit(const OpDef& def, const std::vector<RegionId>& regions) c
   for (RegionId id : regions) {
     tenon::check(!regions_[id].open && regions_[id].parent == open_.back(), "an op's regions are closed, in its own region");
   }
+}
+
+bool Trace::usable(const Tensor& t) const {
+  return t.trace() == this && std::find(open_.rbegin(), open_.rend(), values_[t.id()].region) != open_.rend();
 }
 
 std::vector<Tensor> Trace::emit(const OpDef& def, std::vector<Tensor> operands, Attrs attrs,

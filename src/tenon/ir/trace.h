@@ -92,6 +92,7 @@ class Trace {
   Tensor tensor(ValueId id) { return {this, id}; }
   // Throws `wrong_context` unless the value can be used in the current region.
   void check_usable(const Tensor& t, std::string_view what) const;
+  bool usable(const Tensor& t) const;
 
   // Module path put on the ops that follow.
   std::string_view path() const { return strings_[mark_.path]; }

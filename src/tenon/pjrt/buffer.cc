@@ -45,7 +45,7 @@ Result<TensorType> Buffer::type() const {
   if (Status s = to_status(api, api->PJRT_Buffer_Dimensions(&shape), "give a buffer's dimensions"); !s) {
     return s.error();
   }
-  Result<DType> dtype = from_pjrt(element.type);
+  Result<DType> dtype = from_pjrt(number_of(element.type));
   if (!dtype) return dtype.error();
   return TensorType{*dtype, Dims(shape.dims, shape.dims + shape.num_dims)};
 }

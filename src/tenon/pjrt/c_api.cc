@@ -29,7 +29,7 @@ constexpr std::array<TypeRow, 13> kTypes = {{
 }};
 static_assert(kTypes.size() == std::size(kAllDTypes));
 
-std::string_view name_of(PJRT_Error_Code code) {
+std::string_view name_of(int code) {
   constexpr std::array<std::string_view, 17> kNames = {
       "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
       "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
@@ -56,11 +56,12 @@ Status to_status(const PJRT_Api* api, PJRT_Error* error, std::string_view doing,
   TENON_PJRT_ARGS(Error_GetCode, kind);
   kind.error = error;
   ignore(api, api->PJRT_Error_GetCode(&kind));
-  Error result(kind.code == PJRT_Error_Code_UNIMPLEMENTED ? ErrorCode::unsupported : code,
-               fmt::format("the plugin failed to {}: {}: {}", doing, name_of(kind.code),
+  const int kind_number = number_of(kind.code);
+  Error result(kind_number == PJRT_Error_Code_UNIMPLEMENTED ? ErrorCode::unsupported : code,
+               fmt::format("the plugin failed to {}: {}: {}", doing, name_of(kind_number),
                            std::string_view(words.message, words.message_size)));
   ignore(api, error);
-  if (kind.code == PJRT_Error_Code_RESOURCE_EXHAUSTED) {
+  if (kind_number == PJRT_Error_Code_RESOURCE_EXHAUSTED) {
     return std::move(result).hint(
         "the device has too little memory: split over more devices, use a smaller batch, or "
         "recompute more in the backward pass");
@@ -75,12 +76,11 @@ PJRT_Buffer_Type to_pjrt(DType dtype) {
   throw Error(ErrorCode::internal, "a dtype without a device type");
 }
 
-Result<DType> from_pjrt(PJRT_Buffer_Type type) {
+Result<DType> from_pjrt(int type) {
   for (const TypeRow& row : kTypes) {
     if (row.type == type) return row.dtype;
   }
-  return Error(ErrorCode::unsupported,
-               fmt::format("the device's element type number {} has no dtype here", static_cast<int>(type)));
+  return Error(ErrorCode::unsupported, fmt::format("the device's element type number {} has no dtype here", type));
 }
 
 PJRT_Program make_program(std::string_view text) {

@@ -1,6 +1,7 @@
 // Private to this folder: the C API and the two things every call needs.
 #pragma once
 
+#include <cstring>
 #include <string_view>
 
 #include "pjrt_c_api.h"
@@ -17,12 +18,21 @@ namespace tenon::pjrt {
 // What the plugin's answer means; frees it. `doing` completes "the plugin failed to …"; `code` is the error's kind.
 Status to_status(const PJRT_Api* api, PJRT_Error* error, std::string_view doing, ErrorCode code = ErrorCode::plugin);
 
+// An enum's number: a newer plugin may give values this header doesn't name, which mustn't be read as the enum.
+template <class E>
+int number_of(const E& value) {
+  static_assert(sizeof(E) == sizeof(int));
+  int result = 0;
+  std::memcpy(&result, &value, sizeof(result));
+  return result;
+}
+
 // Frees an answer that doesn't matter.
 void ignore(const PJRT_Api* api, PJRT_Error* error);
 
 PJRT_Buffer_Type to_pjrt(DType dtype);
 // Errors: `unsupported`.
-Result<DType> from_pjrt(PJRT_Buffer_Type type);
+Result<DType> from_pjrt(int type);
 
 // A program in StableHLO text; points into `text`.
 PJRT_Program make_program(std::string_view text);

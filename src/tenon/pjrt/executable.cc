@@ -64,7 +64,7 @@ Result<std::vector<TensorType>> CompiledProgram::output_types() const {
   std::vector<TensorType> result;
   const int64_t* next = shapes.dims;
   for (size_t i = 0; i < shapes.num_outputs; ++i) {
-    Result<DType> dtype = from_pjrt(types.output_types[i]);
+    Result<DType> dtype = from_pjrt(number_of(types.output_types[i]));
     if (!dtype) return dtype.error();
     result.push_back({*dtype, Dims(next, next + shapes.dim_sizes[i])});
     next += shapes.dim_sizes[i];

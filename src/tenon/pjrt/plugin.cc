@@ -27,7 +27,7 @@ Loaded& loaded() {
 }
 
 OptionValue to_option(const PJRT_NamedValue& value) {
-  switch (value.type) {
+  switch (number_of(value.type)) {
     case PJRT_NamedValue_kString:
       return std::string(value.string_value, value.value_size);
     case PJRT_NamedValue_kInt64:
@@ -39,7 +39,7 @@ OptionValue to_option(const PJRT_NamedValue& value) {
     case PJRT_NamedValue_kBool:
       return value.bool_value;
   }
-  return fmt::format("value of unknown type {}", static_cast<int>(value.type));
+  return fmt::format("value of unknown type {}", number_of(value.type));
 }
 
 Status check_version(const PJRT_Api& api, const std::string& path) {
@@ -115,7 +115,7 @@ Result<Options> Plugin::attributes() const {
 
 const void* Plugin::extension(int type) const {
   for (const PJRT_Extension_Base* e = api_->extension_start; e != nullptr; e = e->next) {
-    if (static_cast<int>(e->type) == type) return e;
+    if (number_of(e->type) == type) return e;
   }
   return nullptr;
 }

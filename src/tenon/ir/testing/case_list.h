@@ -1,0 +1,39 @@
+// How the case files collect their cases.
+#pragma once
+
+#include "tenon/ir/testing/op_cases.h"
+
+namespace tenon {
+
+// Steps of central differences: for smooth functions of f64, and for linear ones on samples that are multiples of 1/8.
+inline constexpr double kSmooth = 1e-5, kLinear = 0.125;
+
+inline constexpr DType kFloats[] = {DType::f32, DType::f64, DType::bf16, DType::f16, DType::f8e4m3fn, DType::f8e5m2};
+inline constexpr DType kIntegers[] = {DType::i32, DType::i8, DType::i64, DType::u32, DType::u8, DType::u64};
+
+class CaseList {
+ public:
+  void add(std::string op, std::string label, std::vector<Literal> inputs, TensorFn build, double step = 0) {
+    cases_.push_back({std::move(op), std::move(label), std::move(inputs), std::move(build), step});
+  }
+  std::vector<OpCase> take() { return std::move(cases_); }
+
+ private:
+  std::vector<OpCase> cases_;
+};
+
+Literal floats(DType dtype, const Dims& dims, std::vector<double> values);
+Literal ints(DType dtype, const Dims& dims, std::vector<int64_t> values);
+// A scalar index.
+inline Literal index_of(int64_t i) { return Literal::scalar_int(DType::i32, i); }
+// `sample` rounded to multiples of 1/8, which every float dtype holds exactly (range -2 to 2).
+Literal eighths(const TensorType& type, int salt = 0);
+
+void add_elementwise_cases(CaseList& list);
+void add_compare_cases(CaseList& list);
+void add_shape_cases(CaseList& list);
+void add_contract_cases(CaseList& list);
+void add_index_cases(CaseList& list);
+void add_control_cases(CaseList& list);
+
+}  // namespace tenon

@@ -1,0 +1,97 @@
+// Cases of the ops that read or write at places given by values.
+#include "tenon/ir/ops/shape.h"
+#include "tenon/ir/testing/case_list.h"
+
+namespace tenon {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+constexpr DType kTypes[] = {DType::f32, DType::f64, DType::bf16, DType::f8e5m2, DType::i8, DType::i32, DType::i1};
+
+double step_of(DType dtype) { return dtype == DType::f64 ? kSmooth : 0; }
+
+void add_dynamic_slice(CaseList& list) {
+  const auto add = [&](const std::string& label, const TensorType& type, int64_t row, int64_t column,
+                       const Dims& sizes) {
+    list.add(
+        "dynamic_slice", label + " " + to_string(type), {sample(type, 0, 50), index_of(row), index_of(column)},
+        [=](const Tensors& x) { return Tensors{dynamic_slice(x[0], {{x[1], x[2]}}, sizes)}; }, step_of(type.dtype));
+  };
+  for (const DType dtype : kTypes) add("inside", {dtype, {3, 4}}, 1, 2, {2, 2});
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    add("past the end", {dtype, {3, 4}}, 2, 100, {2, 3});
+    add("before the start", {dtype, {3, 4}}, -1, -100, {1, 2});
+    add("whole", {dtype, {3, 4}}, 0, 0, {3, 4});
+    add("nothing", {dtype, {3, 4}}, 1, 1, {0, 2});
+  }
+  list.add("dynamic_slice", "scalar", {sample({DType::f32, {}}, 0, 9)},
+           [](const Tensors& x) { return Tensors{dynamic_slice(x[0], {}, {})}; });
+}
+
+void add_dynamic_update_slice(CaseList& list) {
+  const auto add = [&](const std::string& label, const TensorType& type, const Dims& update, int64_t row,
+                       int64_t column) {
+    list.add(
+        "dynamic_update_slice", label + " " + to_string(type),
+        {sample(type, 0, 50), sample({type.dtype, update}, 0, 50, 1), index_of(row), index_of(column)},
+        [](const Tensors& x) { return Tensors{dynamic_update_slice(x[0], x[1], {{x[2], x[3]}})}; },
+        step_of(type.dtype));
+  };
+  for (const DType dtype : kTypes) add("inside", {dtype, {3, 4}}, {2, 2}, 1, 1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    add("past the end", {dtype, {3, 4}}, {2, 3}, 2, 100);
+    add("before the start", {dtype, {3, 4}}, {1, 2}, -1, -100);
+    add("whole", {dtype, {3, 4}}, {3, 4}, 0, 0);
+    add("nothing", {dtype, {3, 4}}, {0, 2}, 1, 1);
+  }
+}
+
+void add_take(CaseList& list) {
+  const auto add = [&](const std::string& label, const TensorType& table, const Literal& ids) {
+    list.add(
+        "take", label + " " + to_string(table), {sample(table, 0, 50), ids},
+        [](const Tensors& x) { return Tensors{take(x[0], x[1])}; }, step_of(table.dtype));
+  };
+  for (const DType dtype : kTypes) add("pairs", {dtype, {3, 2}}, ints(DType::i32, {2, 2}, {0, 2, 2, 1}));
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    add("outside", {dtype, {3, 2}}, ints(DType::i32, {4}, {-5, 3, 100, 1}));
+    add("one", {dtype, {3, 2}}, index_of(2));
+    add("scalar rows", {dtype, {4}}, ints(DType::i32, {3}, {3, 0, 3}));
+    add("deep rows", {dtype, {3, 2, 2}}, ints(DType::i32, {2}, {1, 0}));
+    add("no ids", {dtype, {3, 2}}, Literal({DType::i32, {0}}));
+    add("empty rows", {dtype, {3, 0}}, ints(DType::i32, {2}, {1, 0}));
+  }
+}
+
+void add_scatter(CaseList& list) {
+  const auto add = [&](const std::string& label, DType dtype, const Literal& ids, const Dims& row, int64_t num_rows) {
+    Dims dims = ids.dims();
+    dims.insert(dims.end(), row.begin(), row.end());
+    const TensorType updates{dtype, dims};
+    list.add(
+        "scatter_add_rows", label + " " + to_string(updates), {ids, sample(updates, 0, 20)},
+        [=](const Tensors& x) { return Tensors{scatter_add_rows(x[0], x[1], num_rows)}; }, step_of(dtype));
+  };
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::f8e4m3fn, DType::i8, DType::i32}) {
+    add("repeats", dtype, ints(DType::i32, {2, 2}, {0, 2, 2, 2}), {2}, 3);
+  }
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    add("outside", dtype, ints(DType::i32, {4}, {-1, 1, 3, 100}), {2}, 3);
+    add("one", dtype, index_of(1), {2}, 3);
+    add("scalar rows", dtype, ints(DType::i32, {3}, {1, 1, 0}), {}, 2);
+    add("deep rows", dtype, ints(DType::i32, {2}, {1, 0}), {2, 2}, 2);
+    add("no ids", dtype, Literal({DType::i32, {0}}), {2}, 2);
+    add("no rows", dtype, ints(DType::i32, {2}, {0, 1}), {2}, 0);
+  }
+}
+
+}  // namespace
+
+void add_index_cases(CaseList& list) {
+  add_dynamic_slice(list);
+  add_dynamic_update_slice(list);
+  add_take(list);
+  add_scatter(list);
+}
+
+}  // namespace tenon

@@ -1,0 +1,104 @@
+// The invocation context: which module runs, with which slice of the state, key and outputs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "tenon/autodiff/remat.h"
+#include "tenon/autodiff/tree.h"
+
+namespace tenon {
+
+class Module;
+
+// How an output of layers, microbatches, branches and devices combines into one.
+enum class Merge : uint8_t { sum, mean, weighted_mean, max, last, stack };
+
+struct Output {
+  Tensor value;
+  Tensor weight;  // for weighted_mean
+  Merge merge = Merge::mean;
+  TENON_TREE(value, weight)
+};
+using Outputs = std::map<std::string, Output>;
+
+// What a call left behind, by path.
+struct Collected {
+  Outputs summaries;  // for people: logs, TensorBoard
+  Outputs aux;        // for code: auxiliary losses and the like
+  Nest state_updates;
+  TENON_TREE(summaries, aux, state_updates)
+};
+
+// `outputs` merged over their first dimension, as the layers of a stack are.
+Outputs merge_stacked(const Outputs& outputs);
+
+class Context {
+ public:
+  struct Root {
+    const Nest* state = nullptr;
+    Tensor key;  // empty: nothing may be drawn
+    bool training = false;
+    DType compute_dtype = DType::f32;
+    Collected* collected = nullptr;
+  };
+  Context(const Module& module, const Root& root);
+  // A child's context. `index` (i32 scalar), if given, is folded into the key in place of the name.
+  Context(const Module& module, Context& parent, std::string_view name, std::optional<Tensor> index = {});
+  ~Context();
+  Context(const Context&) = delete;
+
+  // The innermost context of this thread; throws `wrong_context` when there is none.
+  static Context& current();
+
+  const Module& module() const { return module_; }
+  const std::string& path() const { return path_; }
+  Context* parent() const { return parent_; }
+  bool training() const { return training_; }
+  DType compute_dtype() const { return compute_dtype_; }
+  // The stored array `name` of this module; throws `missing_field`.
+  Tensor state(std::string_view name) const;
+  // The key of this context. Throws `wrong_context` when the call was given none.
+  Tensor key();
+  // The key of a named draw; the same name twice throws.
+  Tensor draw(std::string_view name);
+  Collected& collected() const { return *collected_; }
+  // For stacks: another state or collection for what runs inside.
+  void set_state(const Nest* state) { state_ = state; }
+  void set_collected(Collected* collected) { collected_ = collected; }
+  const Nest* state_nest() const { return state_; }
+  std::string join(std::string_view name) const;
+
+ private:
+  void enter();
+
+  const Module& module_;
+  Context* parent_ = nullptr;
+  Context* previous_;
+  std::string name_, path_;
+  std::optional<Tensor> index_;
+  const Nest* state_;
+  Tensor key_;
+  bool training_;
+  DType compute_dtype_;
+  Collected* collected_;
+  std::set<std::string, std::less<>> draws_;
+  std::map<std::string, uint32_t, std::less<>> calls_;  // of each child
+  uint32_t call_ = 0;  // how often the parent had called this child before
+  Mark mark_before_;
+  std::optional<RematScope> remat_;
+};
+
+// Whether the current call trains (dropout on, statistics updated).
+bool is_training();
+// A key for random draws in the current module. The same `draw` twice in one context throws `wrong_context`.
+Tensor rng(std::string_view draw);
+// A number for people, averaged or summed as `merge` says. `weight` for weighted_mean.
+void summary(std::string_view name, const Tensor& value, Merge merge = Merge::mean, const Tensor& weight = {});
+// A value for code above: an auxiliary loss.
+void aux(std::string_view name, const Tensor& value, Merge merge, const Tensor& weight = {});
+
+}  // namespace tenon

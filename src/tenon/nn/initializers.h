@@ -1,0 +1,32 @@
+// How parameters start.
+#pragma once
+
+#include "tenon/autodiff/tree.h"
+#include "tenon/base/mesh.h"
+#include "tenon/nn/param.h"
+
+namespace tenon {
+
+struct Constant {
+  double value = 0;
+  TENON_FN(value)
+  Tensor operator()(const InitArgs& args) const;
+};
+// Normal with this standard deviation.
+struct Normal {
+  double stddev = 0.02;
+  TENON_FN(stddev)
+  Tensor operator()(const InitArgs& args) const;
+};
+// Normal with standard deviation scale / sqrt(fan_in).
+struct FanInNormal {
+  double scale = 1;
+  TENON_FN(scale)
+  Tensor operator()(const InitArgs& args) const;
+};
+
+// The whole state of a module at the start, padded to what `mesh` divides, named as describe_state names it. The values of
+// the logical part depend on key and path alone: not on the mesh, nor on whether a stack is scanned.
+Nest init_state(const Module& root, const Tensor& key, const Mesh& mesh);
+
+}  // namespace tenon

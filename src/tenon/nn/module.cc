@@ -1,0 +1,101 @@
+#include "tenon/nn/module.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tenon/config/define.h"
+
+namespace tenon {
+
+TENON_INTERFACE(Module, Configurable, "a part of a model", {"remat", "what the backward pass keeps of this module"},
+                {"compute_dtype", "dtype parameters are read in"})
+
+Module::~Module() = default;
+
+void Module::check_new_name(std::string_view name) const {
+  const auto taken = [&](const auto& list, auto get) {
+    return std::any_of(list.begin(), list.end(), [&](const auto& x) { return get(x) == name; });
+  };
+  if (taken(params_, [](const Param* p) { return p->name(); }) || taken(states_, [](const State* s) { return s->name(); }) ||
+      taken(children_, [](const ChildEntry& c) { return c.name; })) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("a module has two parts named '{}'", name));
+  }
+}
+
+void Module::add_child(ChildEntry child) {
+  check_new_name(child.name);
+  children_.push_back(std::move(child));
+}
+
+void Module::share(std::string_view name, std::string_view child) { shared_.emplace_back(name, child); }
+
+const Module::ChildEntry* Module::find_shared(std::string_view name) const {
+  for (const auto& [shared, child] : shared_) {
+    if (shared != name) continue;
+    for (const ChildEntry& entry : children_) {
+      if (entry.name == child) return &entry;
+    }
+  }
+  return nullptr;
+}
+
+namespace detail {
+
+Context& context_of(const Module& parent, std::string_view child) {
+  Context& here = Context::current();
+  if (&here.module() != &parent) {
+    throw Error(ErrorCode::wrong_context, fmt::format("child '{}' was called outside its parent's methods", child))
+        .at(here.path())
+        .hint("call the parent's method; only it may call its children");
+  }
+  return here;
+}
+
+std::pair<Context*, const Module::ChildEntry*> find_shared(std::string_view name) {
+  for (Context* c = &Context::current(); c != nullptr; c = c->parent()) {
+    if (const Module::ChildEntry* entry = c->module().find_shared(name)) return {c, entry};
+  }
+  throw Error(ErrorCode::wrong_context, fmt::format("no module above shares '{}'", name)).at(Context::current().path());
+}
+
+}  // namespace detail
+
+namespace {
+
+void describe(const Module& module, const std::string& prefix, int64_t stack, bool params, std::vector<ParamInfo>& out) {
+  if (params) {
+    for (const Param* p : module.params()) {
+      const ParamSpec& spec = p->spec();
+      out.push_back({prefix + p->name(), p->shape(), stack, stack > 0 ? spec.partition.stacked() : spec.partition, spec.init,
+                     spec.decay_scale, true});
+    }
+  } else {
+    for (const State* s : module.states()) out.push_back({prefix + s->name(), s->shape(), stack, {}, {}, 0, false});
+  }
+  for (const Module::ChildEntry& child : module.children()) {
+    if (child.repeats > 0 && stack > 0) {
+      throw Error(ErrorCode::unsupported, "a scanned stack inside a scanned stack")
+          .at(prefix + child.name)
+          .hint("give the inner stack form = \"unroll\"");
+    }
+    describe(*child.module, prefix + child.name + ".", child.repeats > 0 ? child.repeats : stack, params, out);
+  }
+}
+
+}  // namespace
+
+Dims ParamInfo::logical_shape() const {
+  Dims out = shape;
+  if (stack > 0) out.insert(out.begin(), stack);
+  return out;
+}
+
+std::vector<ParamInfo> describe_state(const Module& root) {
+  std::vector<ParamInfo> out;
+  describe(root, "", 0, true, out);
+  describe(root, "", 0, false, out);
+  return out;
+}
+
+}  // namespace tenon

@@ -1,0 +1,54 @@
+#include "tenon/trainer/summary_jsonl.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tenon/base/clock.h"
+#include "tenon/base/text.h"
+
+namespace tenon {
+namespace {
+
+// Whether a line of an earlier run stays.
+bool is_before(const std::string& line, int64_t first_step) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) return false;
+  return json["step"].get<int64_t>() < first_step;
+}
+
+std::string to_json(double value) {
+  const std::string text = format_float(value);
+  return std::isfinite(value) ? text : "\"" + text + "\"";
+}
+
+}  // namespace
+
+Result<JsonlWriter> JsonlWriter::open(const std::string& path, int64_t first_step) {
+  std::string kept;
+  if (exists(path)) {
+    const Result<std::string> old = read_file(path);
+    if (!old.ok()) return old.error();
+    for (const std::string& line : split(*old, '\n')) {
+      if (is_before(line, first_step)) kept += line + "\n";
+    }
+    if (kept != *old) {
+      if (const Status written = write_file_atomic(path, kept); !written.ok()) return written.error();
+    }
+  }
+  Result<OutputFile> file = OutputFile::append(path);
+  if (!file.ok()) return file.error();
+  JsonlWriter writer;
+  writer.file_ = std::move(*file);
+  return writer;
+}
+
+Status JsonlWriter::write(int64_t step, const Scalars& scalars) {
+  std::string line = "{\"step\":" + std::to_string(step) + ",\"time\":" + format_float(unix_seconds());
+  for (const auto& [name, value] : scalars) {
+    const auto replace = nlohmann::json::error_handler_t::replace;
+    line += "," + nlohmann::json(name).dump(-1, ' ', false, replace) + ":" + to_json(value);
+  }
+  return file_.write(line + "}\n");
+}
+
+}  // namespace tenon

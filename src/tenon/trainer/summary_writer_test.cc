@@ -1,0 +1,188 @@
+#include "tenon/trainer/summary_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "tenon/base/text.h"
+#include "tenon/trainer/summary_jsonl.h"
+#include "tenon/trainer/summary_tensorboard.h"
+
+namespace tenon {
+namespace {
+
+using testing::ElementsAre;
+
+class SummaryTest : public testing::Test {
+ protected:
+  SummaryTest() : dir_(testing::TempDir() + "tenon_summary_" + random_suffix()) { make_dirs(dir_).value(); }
+  ~SummaryTest() override { remove_tree(dir_).value(); }
+  std::string path(const std::string& name) const { return join_path(dir_, name); }
+  std::vector<int64_t> jsonl_steps() const {
+    std::vector<int64_t> steps;
+    for (const std::string& line : split(read_file(path("log.jsonl")).value(), '\n')) {
+      if (!line.empty()) steps.push_back(nlohmann::json::parse(line).at("step").get<int64_t>());
+    }
+    return steps;
+  }
+  std::string dir_;
+};
+
+TEST_F(SummaryTest, JsonlLines) {
+  JsonlWriter writer = JsonlWriter::open(path("log.jsonl"), 0).value();
+  const double infinity = std::numeric_limits<double>::infinity();
+  writer.write(10, {{"train/loss", 0.1}, {"a \"b\"\n", 3}, {"n", std::nan("")}, {"i", -infinity}}).value();
+  const std::string text = read_file(path("log.jsonl")).value();
+  EXPECT_EQ(text.back(), '\n');
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_EQ(json.at("step"), 10);
+  EXPECT_GT(json.at("time").get<double>(), 1.6e9);
+  EXPECT_EQ(json.at("train/loss").get<double>(), 0.1);
+  EXPECT_EQ(json.at("a \"b\"\n"), 3.0);
+  EXPECT_EQ(json.at("n"), "nan");
+  EXPECT_EQ(json.at("i"), "-inf");
+}
+
+TEST_F(SummaryTest, JsonlGoesOnWhereTheRunResumes) {
+  {
+    JsonlWriter writer = JsonlWriter::open(path("log.jsonl"), 0).value();
+    for (const int64_t step : {1, 2, 3, 4}) writer.write(step, {{"x", 1}}).value();
+  }
+  OutputFile::append(path("log.jsonl")).value().write("{\"step\":5,\"ti").value();
+  JsonlWriter writer = JsonlWriter::open(path("log.jsonl"), 3).value();
+  EXPECT_THAT(jsonl_steps(), ElementsAre(1, 2));
+  writer.write(3, {{"x", 2}}).value();
+  EXPECT_THAT(jsonl_steps(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(JsonlWriter::open(path("none/log.jsonl"), 0).error().code(), ErrorCode::not_found);
+}
+
+// The TFRecord and protocol buffer formats once more, written to read: no code is shared with the writer.
+uint32_t slow_masked_crc(const std::string& bytes) {
+  uint32_t crc = 0xffffffff;
+  for (const char c : bytes) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc & 1) != 0 ? (crc >> 1) ^ 0x82f63b78 : crc >> 1;
+  }
+  crc = ~crc;
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8;
+}
+template <class T>
+T take(std::string& from) {
+  T value;
+  EXPECT_GE(from.size(), sizeof(T));
+  std::memcpy(&value, from.data(), sizeof(T));
+  from.erase(0, sizeof(T));
+  return value;
+}
+std::string take_bytes(std::string& from, size_t count) {
+  EXPECT_GE(from.size(), count);
+  const std::string out = from.substr(0, count);
+  from.erase(0, count);
+  return out;
+}
+uint64_t take_varint(std::string& from) {
+  uint64_t value = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = take<uint8_t>(from);
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+struct ReadEvent {
+  double time = 0;
+  int64_t step = 0;
+  std::string version;
+  std::vector<std::pair<std::string, float>> values;
+  int64_t session = 0;
+};
+
+std::pair<std::string, float> read_value(std::string bytes) {
+  std::pair<std::string, float> value;
+  while (!bytes.empty()) {
+    const uint64_t key = take_varint(bytes);
+    if (key == 0x0a) {
+      value.first = take_bytes(bytes, take_varint(bytes));
+    } else {
+      EXPECT_EQ(key, 0x15u);
+      value.second = take<float>(bytes);
+    }
+  }
+  return value;
+}
+
+ReadEvent read_event(std::string bytes) {
+  ReadEvent event;
+  while (!bytes.empty()) {
+    const uint64_t key = take_varint(bytes);
+    if (key == 0x09) {
+      event.time = take<double>(bytes);
+    } else if (key == 0x10) {
+      event.step = static_cast<int64_t>(take_varint(bytes));
+    } else {
+      std::string inner = take_bytes(bytes, take_varint(bytes));
+      if (key == 0x1a) {
+        event.version = inner;
+      } else if (key == 0x2a) {
+        while (!inner.empty()) {
+          EXPECT_EQ(take_varint(inner), 0x0au);
+          event.values.push_back(read_value(take_bytes(inner, take_varint(inner))));
+        }
+      } else {
+        EXPECT_EQ(key, 0x3au);
+        EXPECT_EQ(take_varint(inner), 0x08u);
+        event.session = static_cast<int64_t>(take_varint(inner));
+      }
+    }
+  }
+  return event;
+}
+
+std::vector<ReadEvent> read_events(std::string file) {
+  std::vector<ReadEvent> events;
+  while (!file.empty()) {
+    const std::string prefix = file.substr(0, 8);
+    const auto length = take<uint64_t>(file);
+    EXPECT_EQ(take<uint32_t>(file), slow_masked_crc(prefix));
+    const std::string event = take_bytes(file, length);
+    EXPECT_EQ(take<uint32_t>(file), slow_masked_crc(event));
+    events.push_back(read_event(event));
+  }
+  return events;
+}
+
+TEST_F(SummaryTest, TensorBoardFileReadsBack) {
+  TensorBoardWriter writer = TensorBoardWriter::open(path("tb/run"), 301).value();
+  writer.write(int64_t{1} << 40, {{"train/loss", 2.25}, {std::string(300, 'n'), std::nan("")}}).value();
+  writer.write(302, {}).value();
+  EXPECT_NE(writer.path().find("/events.out.tfevents."), std::string::npos);
+  const std::vector<ReadEvent> events = read_events(read_file(writer.path()).value());
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[0].version, "brain.Event:2");
+  EXPECT_GT(events[0].time, 1.6e9);
+  EXPECT_EQ(events[1].step, 301);
+  EXPECT_EQ(events[1].session, 1);
+  EXPECT_EQ(events[2].step, int64_t{1} << 40);
+  ASSERT_EQ(events[2].values.size(), 2u);
+  EXPECT_EQ(events[2].values[1].first, "train/loss");
+  EXPECT_EQ(events[2].values[1].second, 2.25f);
+  EXPECT_EQ(events[2].values[0].first, std::string(300, 'n'));
+  EXPECT_TRUE(std::isnan(events[2].values[0].second));
+  EXPECT_TRUE(events[3].values.empty());
+}
+
+TEST_F(SummaryTest, EachTensorBoardRunHasItsFile) {
+  (void)TensorBoardWriter::open(dir_, 0).value();
+  (void)TensorBoardWriter::open(dir_, 0).value();
+  EXPECT_EQ(list_dir(dir_).value().size(), 2u);
+  write_file_atomic(path("file"), "").value();
+  EXPECT_EQ(TensorBoardWriter::open(path("file"), 0).error().code(), ErrorCode::io);
+}
+
+}  // namespace
+}  // namespace tenon
