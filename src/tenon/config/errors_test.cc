@@ -50,7 +50,8 @@ TEST(Errors, UnknownNames) {
       "unknown_name at layers.0.type: no type is called GatedFeedForwards (expected one of Experts, GatedFeedForward)"
       ". Hint: did you mean GatedFeedForward?");
   EXPECT_THAT(set_error("width.type=Scaled"), HasSubstr("expected one of Doubled, ScaledDim"));
-  EXPECT_EQ(thrown([] { (void)from_toml("type = 'Modle'", "y.toml", registry()); }).code(), ErrorCode::unknown_name);
+  EXPECT_STREQ(thrown([] { (void)from_toml("type = 'Modle'", "y.toml", registry()); }).what(),
+               "unknown_name at type: y.toml:1: no type is called Modle. Hint: did you mean Model?");
 }
 
 TEST(Errors, WrongTypes) {
@@ -157,7 +158,7 @@ TEST(Errors, MangledTextNeverCrashes) {
   const std::string bytes = "\"'[]{}=.,#\\\n\r\t-_0129eax\0\xff ";
   std::mt19937 random(1);
   int loaded = 0;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 500; ++i) {
     std::string mangled = text;
     for (unsigned edits = random() % 4 + 1; edits > 0; --edits) {
       const size_t at = random() % mangled.size();
@@ -175,7 +176,7 @@ TEST(Errors, MangledTextNeverCrashes) {
     }
   }
   EXPECT_GT(loaded, 0);
-  EXPECT_LT(loaded, 2000);
+  EXPECT_LT(loaded, 500);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "tenon/base/error.h"
 #include "tenon/config/value.h"
@@ -22,12 +23,30 @@ bool is_number(std::string_view text) {
   throw Error(ErrorCode::invalid_argument, fmt::format("{} in the path {}", message, quote(text)));
 }
 
+// Reads what follows a backslash, as quote() writes it: \n, \t, \u001F, or the character itself.
+char read_escape(std::string_view text, size_t& at) {
+  const char c = text[at++];
+  if (c == 'n') return '\n';
+  if (c == 't') return '\t';
+  if (c != 'u') return c;
+  unsigned code = 0;
+  const std::string_view digits = text.substr(at, 4);
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
+  if (status != std::errc() || end != digits.data() + 4 || code > 0x7f) bad_path(text, "an escape that isn't one");
+  at += 4;
+  return static_cast<char>(code);
+}
+
 // Reads one quoted part from `at`, just past its opening quote, to past its closing one.
 std::string read_quoted(std::string_view text, size_t& at, char mark) {
   std::string part;
   while (at < text.size() && text[at] != mark) {
-    if (text[at] == '\\' && mark == '"' && ++at == text.size()) break;
-    part += text[at++];
+    const char c = text[at++];
+    if (c != '\\' || mark != '"') {
+      part += c;
+    } else if (at < text.size()) {
+      part += read_escape(text, at);
+    }
   }
   if (at >= text.size()) bad_path(text, "a quote that isn't closed");
   ++at;

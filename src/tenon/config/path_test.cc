@@ -13,7 +13,9 @@ TEST(Path, ParsesAndFormats) {
   EXPECT_EQ(parse_path(""), Path{});
   EXPECT_EQ(parse_path(R"(m."a.b \"c\"".'d e')"), (Path{"m", "a.b \"c\"", "d e"}));
   for (const char* text : {"a", "a.0.b", R"(m."a.b".c)", R"(m."")"}) EXPECT_EQ(format_path(parse_path(text)), text);
-  for (const char* text : {".", "a.", ".a", "a b", "a.\"b", "\"a\"b", "a.\"b\\"}) {
+  const Path odd = {"a\n\t\x01\x7f\"\\", "é"};
+  EXPECT_EQ(parse_path(format_path(odd)), odd);
+  for (const char* text : {".", "a.", ".a", "a b", "a.\"b", "\"a\"b", "a.\"b\\", "\"\\u12\""}) {
     EXPECT_EQ(thrown([&] { (void)parse_path(text); }).code(), ErrorCode::invalid_argument) << text;
   }
 }

@@ -96,6 +96,22 @@ void change_checked(AnyConfig& config, F change) {
   for (size_t i = 0; i < to.fields.size(); ++i) to[i].type->assign(to[i].data, from[i].data);
 }
 
+// The class that the text's `type` line names.
+const ConfigType& root_type(const Value& table, const Registry& registry) {
+  const Value* type = table.find("type");
+  if (type == nullptr || type->as<std::string>() == nullptr) {
+    throw value_error(ErrorCode::missing_field, type != nullptr ? *type : table,
+                      "the text doesn't name the root's class")
+        .at("type")
+        .hint("give it a line type = \"…\"");
+  }
+  try {
+    return registry.config_type(*type->as<std::string>());
+  } catch (const Error& error) {
+    throw value_error(error.code(), *type, error.message()).at("type").hint(error.hint());
+  }
+}
+
 }  // namespace
 
 std::vector<TextLine> flatten(const AnyConfig& config) {
@@ -112,14 +128,7 @@ std::string to_toml(const AnyConfig& config) {
 
 std::unique_ptr<AnyConfig> from_toml(std::string_view text, const std::string& filename, const Registry& registry) {
   const Value table = parse_toml(text, filename).value();
-  const Value* type = table.find("type");
-  if (type == nullptr || type->as<std::string>() == nullptr) {
-    throw value_error(ErrorCode::missing_field, type != nullptr ? *type : table,
-                      "the text doesn't name the root's class")
-        .at("type")
-        .hint("give it a line type = \"…\"");
-  }
-  std::unique_ptr<AnyConfig> config = registry.config_type(*type->as<std::string>()).make();
+  std::unique_ptr<AnyConfig> config = root_type(table, registry).make();
   apply(*config, table, ApplyMode::whole, registry);
   check_tree(*config);
   return config;

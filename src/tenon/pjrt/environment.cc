@@ -44,6 +44,7 @@ void prepare_tpu() {
   set_default("TPU_SKIP_MDS_QUERY", "1");
   set_default("TPU_WORKER_HOSTNAMES", "localhost");
   set_default("TPU_WORKER_ID", "0");
+  set_default("TPU_ACCELERATOR_TYPE", "v5p-8");  // any; the machine to compile for is named by its topology
   set_default("ALLOW_MULTIPLE_LIBTPU_LOAD", "1");
 }
 

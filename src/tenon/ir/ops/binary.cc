@@ -26,7 +26,6 @@ std::vector<TensorType> infer_binary(const InferArgs& a) {
   return {t};
 }
 constexpr auto infer_number = infer_binary<true, true, false>;
-constexpr auto infer_float = infer_binary<false, true, false>;
 constexpr auto infer_bits = infer_binary<true, false, true>;
 constexpr auto infer_int = infer_binary<true, false, false>;
 constexpr auto infer_any = infer_binary<true, true, true>;

@@ -130,6 +130,7 @@ std::vector<Literal> eval_scatter(const EvalArgs& a) {
 // Dropped ids must read zero, so the rows are masked.
 std::vector<Tensor> vjp_scatter(const VjpArgs& a) {
   const Tensor& ids = a.operand(0);
+  if (a.attrs.integer("num_rows") == 0) return {Tensor(), zeros_like(a.operand(1))};
   const Tensor rows = full_like(ids, static_cast<double>(a.attrs.integer("num_rows")));
   const Tensor inside = logical_and(greater_equal(ids, zeros_like(ids)), less(ids, rows));
   const Tensor read = take(a.cotangent(), ids);

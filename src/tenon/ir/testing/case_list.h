@@ -26,8 +26,6 @@ Literal floats(DType dtype, const Dims& dims, std::vector<double> values);
 Literal ints(DType dtype, const Dims& dims, std::vector<int64_t> values);
 // A scalar index.
 inline Literal index_of(int64_t i) { return Literal::scalar_int(DType::i32, i); }
-// `sample` rounded to multiples of 1/8, which every float dtype holds exactly (range -2 to 2).
-Literal eighths(const TensorType& type, int salt = 0);
 
 void add_elementwise_cases(CaseList& list);
 void add_compare_cases(CaseList& list);

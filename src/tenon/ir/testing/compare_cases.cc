@@ -74,7 +74,7 @@ void add_convert(CaseList& list) {
   add(floats(DType::f32, {}, {1.5}), DType::f16);
   // Ties, halves and what doesn't fit.
   add(floats(DType::f32, {4}, {1 + 0x1p-8, 1 + 3 * 0x1p-8, 1e30, -1e-30}), DType::bf16);
-  add(floats(DType::f32, {5}, {0.5, 1.5, -1.5, 2.5, -0.5}), DType::i32);
+  add(floats(DType::f32, {6}, {0.5, 1.5, -1.5, 2.5, -0.5, -2.9}), DType::i32);
   for (const DType to : {DType::i32, DType::u32, DType::i8, DType::u8, DType::i64}) {
     list.add("convert", "edges to " + std::string(to_string(to)),
              {floats(DType::f32, {6}, {kNaN, kInf, -kInf, 3e9, -3e9, 1e20})}, converting(to));

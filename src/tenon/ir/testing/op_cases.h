@@ -28,5 +28,7 @@ Graph graph_of(const OpCase& c);
 
 // `size` numbers spread over (low, high), none equal, the same at every call; integers are truncated, i1 is mixed.
 Literal sample(const TensorType& type, double low, double high, int salt = 0);
+// Such numbers from -2 to 2 rounded to multiples of 1/8, which every float dtype holds exactly.
+Literal eighths(const TensorType& type, int salt = 0);
 
 }  // namespace tenon

@@ -1,0 +1,100 @@
+#include "tenon/nn/causal_lm.h"
+
+#include <fmt/format.h>
+
+#include "tenon/config/define.h"
+#include "tenon/ir/ops.h"
+
+namespace tenon {
+
+TENON_INTERFACE(LanguageModel, Model, "a model that can also write", {"vocab_size", "tokens there are"})
+TENON_MODULE(CausalLm, LanguageModel, "embedding, decoder, head: predicts the next token",
+             {"model_dim", "size of the residual stream"},
+             {"loss_chunks", "pieces along T in which logits are made, to save memory"})
+
+namespace {
+
+const Tensor& input(const Nest& batch, const char* name) {
+  const auto it = batch.find(name);
+  if (it == batch.end()) throw Error(ErrorCode::missing_field, "the batch lacks this array").at(name);
+  if (it->second.dtype() != DType::i32 || it->second.rank() != 2) {
+    throw Error(ErrorCode::shape_mismatch, "an array of the batch").at(name).got(to_string(it->second.type())).expected("i32[B,T]");
+  }
+  return it->second;
+}
+
+}  // namespace
+
+CausalLm::Config::Config()
+    : embedding(Embedding::Config{}), decoder(Decoder::Config{}), head(TiedHead::Config{}), loss(CrossEntropy::Config{}) {}
+
+void CausalLm::Config::check(Checker& c) const {
+  c.positive("vocab_size", vocab_size);
+  c.positive("model_dim", model_dim);
+  c.positive("loss_chunks", loss_chunks);
+}
+
+CausalLm::CausalLm(const Config& c)
+    : LanguageModel(c),
+      loss_chunks_(c.loss_chunks),
+      activation_partition_(c.activation_partition),
+      logits_partition_(c.logits_partition),
+      embedding_(this, "embedding", c.embedding,
+                 [&](Embedding::Config& e) {
+                   e.vocab_size = c.vocab_size;
+                   e.embedding_dim = c.model_dim;
+                 }),
+      decoder_(this, "decoder", c.decoder, [&](Decoder::Config& d) { d.input_dim = c.model_dim; }),
+      head_(this, "head", c.head,
+            [&](LmHead::Config& h) {
+              h.vocab_size = c.vocab_size;
+              h.input_dim = c.model_dim;
+            }),
+      loss_(this, "loss", c.loss) {
+  share("embedding", "embedding");
+}
+
+Tensor CausalLm::hidden(const Nest& batch) const {
+  const SequenceInfo info{input(batch, "positions"), input(batch, "segment_ids")};
+  return decoder_(shard(embedding_(input(batch, "input_ids")), activation_partition_), info);
+}
+
+Tensor CausalLm::logits(const Nest& batch) const { return convert(head_(hidden(batch)), DType::f32); }
+
+LossSum CausalLm::forward(const Nest& batch) const {
+  const Tensor x = hidden(batch), labels = input(batch, "target_labels");
+  if (loss_chunks_ > 1) return chunked_loss(x, labels);
+  return loss_(shard(head_(x), logits_partition_), labels);
+}
+
+LossSum CausalLm::chunked_loss(const Tensor& x, const Tensor& labels) const {
+  const int64_t B = x.dim(0), T = x.dim(1), D = x.dim(2), C = loss_chunks_;
+  if (T % C != 0) {
+    throw Error(ErrorCode::shape_mismatch, fmt::format("loss_chunks={} doesn't divide a sequence of {} tokens", C, T))
+        .at(Context::current().path());
+  }
+  const Tensor pieces = transpose(reshape(x, {B, C, T / C, D}), {1, 0, 2, 3});
+  const Tensor label_pieces = transpose(reshape(labels, {B, C, T / C}), {1, 0, 2});
+  const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const LossSum none{zeros({wide, {}}), zeros({wide, {}})};
+  const auto step = [&](const Tensor&, const LossSum& sums, const std::pair<Tensor, Tensor>& piece) {
+    const RematScope scope{RematPolicy(SaveNothing{})};
+    const LossSum part = loss_(shard(head_(piece.first), logits_partition_), piece.second);
+    return std::pair<LossSum, std::vector<Tensor>>({sums.sum + part.sum, sums.weight + part.weight}, {});
+  };
+  return scan(step, none, std::pair(pieces, label_pieces)).first;
+}
+
+Nest CausalLm::init_cache(int64_t batch_size, int64_t max_len) const {
+  return decoder_.call(&Decoder::init_cache, batch_size, max_len);
+}
+
+std::pair<Nest, Tensor> CausalLm::extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
+                                              const Tensor& last) const {
+  auto [next, x] = decoder_.call(&Decoder::extend_step, cache, embedding_(ids), start);
+  const Tensor zero = zeros({DType::i32, {}});
+  const Tensor row = dynamic_slice(x, std::vector<Tensor>{zero, last, zero}, {x.dim(0), 1, x.dim(2)});
+  return {std::move(next), convert(head_(squeeze(row, 1)), DType::f32)};
+}
+
+}  // namespace tenon

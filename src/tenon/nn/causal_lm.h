@@ -1,0 +1,64 @@
+#pragma once
+
+#include "tenon/nn/decoder.h"
+#include "tenon/nn/embedding.h"
+#include "tenon/nn/head.h"
+#include "tenon/nn/loss.h"
+
+namespace tenon {
+
+// A model that can also write: what generation needs.
+class LanguageModel : public Model {
+ public:
+  struct Config : Model::Config {
+    Required<int64_t> vocab_size;
+    TENON_FIELDS(vocab_size)
+  };
+  virtual Nest init_cache(int64_t batch_size, int64_t max_len) const = 0;
+  // The next T tokens ids i32 [B,T] of sequences that are `start` long; returns the cache and the logits f32 [B,V] behind
+  // token `last` (i32 scalar, 0 … T-1) of them. Tokens after `last` are padding: the next call overwrites them.
+  virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
+                                              const Tensor& last) const = 0;
+
+ protected:
+  explicit LanguageModel(const Config& config) : Model(config) {}
+};
+
+// Embedding, decoder, head; predicts the next token.
+class CausalLm final : public LanguageModel {
+ public:
+  struct Config : LanguageModel::Config {
+    Required<int64_t> model_dim;
+    Slot<Embedding> embedding;
+    Slot<Decoder> decoder;
+    Slot<LmHead> head;
+    Slot<TokenLoss> loss;
+    // Logits are made and used in so many pieces along T, each computed again in the backward pass.
+    int64_t loss_chunks = 1;
+    PartitionSpec activation_partition = {{"data", "expert", "fsdp"}, {"seq"}, {}};
+    PartitionSpec logits_partition = {{"data", "expert", "fsdp"}, {"seq"}, {"model"}};
+    Config();
+    void check(Checker& c) const;
+    TENON_CONFIG(model_dim, embedding, decoder, head, loss, loss_chunks, activation_partition, logits_partition)
+  };
+  explicit CausalLm(const Config& config);
+  // batch: input_ids, target_labels (below 0: none), segment_ids, positions, all i32 [B,T].
+  LossSum forward(const Nest& batch) const override;
+  // Logits f32 [B,T,V] of a batch.
+  Tensor logits(const Nest& batch) const;
+  Nest init_cache(int64_t batch_size, int64_t max_len) const override;
+  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
+                                      const Tensor& last) const override;
+
+ private:
+  Tensor hidden(const Nest& batch) const;
+  LossSum chunked_loss(const Tensor& x, const Tensor& labels) const;
+  int64_t loss_chunks_;
+  PartitionSpec activation_partition_, logits_partition_;
+  Child<Embedding> embedding_;
+  Child<Decoder> decoder_;
+  Child<LmHead> head_;
+  Child<TokenLoss> loss_;
+};
+
+}  // namespace tenon

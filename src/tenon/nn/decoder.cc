@@ -1,0 +1,40 @@
+#include "tenon/nn/decoder.h"
+
+#include "tenon/config/define.h"
+
+namespace tenon {
+
+TENON_MODULE(Decoder, Module, "a stack of layers and a norm behind it", {"pattern", "layers that are repeated in this order"},
+             {"form", "scan: one compiled layer in a loop; unroll: each apart"})
+
+Decoder::Config::Config() : pattern{DecoderLayer::Config{}}, norm(RMSNorm::Config{}) {}
+
+void Decoder::Config::check(Checker& c) const {
+  c.positive("num_layers", num_layers);
+  c.require(!pattern.empty(), "pattern", "needs at least one layer");
+  if (pattern.empty()) return;
+  c.require(num_layers % static_cast<int64_t>(pattern.size()) == 0, "num_layers", "must be a multiple of the pattern's length");
+}
+
+Decoder::Decoder(const Config& c)
+    : Module(c),
+      layers_(this, "layers", c.pattern, c.num_layers / static_cast<int64_t>(c.pattern.size()), c.form,
+              [&](TransformerLayer::Config& l) { l.input_dim = c.input_dim; }),
+      norm_(this, "norm", c.norm, [&](Norm::Config& n) { n.input_dim = c.input_dim; }) {}
+
+Tensor Decoder::forward(const Tensor& x, const SequenceInfo& info) const {
+  return norm_(layers_.fold(x, [&](auto& layer, const Tensor& h) { return layer(h, info); }));
+}
+
+Nest Decoder::init_cache(int64_t batch_size, int64_t max_len) const {
+  return layers_.states([&](const auto& layer) { return layer.call(&TransformerLayer::init_cache, batch_size, max_len); });
+}
+
+std::pair<Nest, Tensor> Decoder::extend_step(const Nest& cache, const Tensor& x, const Tensor& start) const {
+  auto [next, y] = layers_.fold(x, cache, [&](auto& layer, const Nest& state, const Tensor& h) {
+    return layer.call(&TransformerLayer::extend_step, state, h, start);
+  });
+  return {std::move(next), norm_(y)};
+}
+
+}  // namespace tenon

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "tenon/nn/module.h"
+
+namespace tenon {
+
+class Norm : public Module {
+ public:
+  struct Config : Module::Config {
+    Required<int64_t> input_dim;
+    TENON_FIELDS(input_dim)
+  };
+  // [..., input_dim] -> the same; computed in f32, returned in the dtype of `x`.
+  virtual Tensor forward(const Tensor& x) const = 0;
+
+ protected:
+  explicit Norm(const Config& config) : Module(config) {}
+};
+
+// x / sqrt(mean(x^2) + eps) * scale (Zhang & Sennrich 2019).
+class RMSNorm final : public Norm {
+ public:
+  struct Config : Norm::Config {
+    double eps = 1e-5;
+    void check(Checker& c) const;
+    TENON_CONFIG(eps)
+  };
+  explicit RMSNorm(const Config& config);
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double eps_;
+  Param scale_;
+};
+
+}  // namespace tenon

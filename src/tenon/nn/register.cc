@@ -1,0 +1,19 @@
+#include "tenon/nn/register.h"
+
+#include "tenon/config/registry.h"
+#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/initializers.h"
+
+namespace tenon {
+
+void register_nn(Registry& registry) {
+  register_autodiff(registry);
+  registry.add<Constant, Normal, FanInNormal>();
+  registry.add<PlainDot, Linear, Embedding, RMSNorm>();
+  registry.add<CausalMask, LinearQkv, RotaryQkv, DotProductAttention, DenseKvCache, MultiheadAttention>();
+  registry.add<Silu, ScaledDim, GatedFeedForward>();
+  registry.add<PreNormResidual, DecoderLayer, Decoder>();
+  registry.add<TiedHead, LinearHead, CrossEntropy, CausalLm>();
+}
+
+}  // namespace tenon

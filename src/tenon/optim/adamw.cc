@@ -1,0 +1,61 @@
+#include "tenon/optim/adamw.h"
+
+#include <cmath>
+
+#include "tenon/config/define.h"
+#include "tenon/ir/ops.h"
+
+namespace tenon {
+
+TENON_MODULE(AdamW, Optimizer, "Adam with decoupled weight decay", {"b1", "decay of the first moment"},
+             {"b2", "decay of the second moment"}, {"eps", "added to the root of the second moment"},
+             {"weight_decay", "share of a parameter taken off at learning rate 1"})
+
+void AdamW::Config::check(Checker& c) const {
+  c.require(b1 >= 0 && b1 < 1, "b1", "must be at least 0 and below 1");
+  c.require(b2 >= 0 && b2 < 1, "b2", "must be at least 0 and below 1");
+  c.positive("eps", eps);
+  c.at_least("weight_decay", weight_decay, 0);
+}
+
+namespace {
+
+// 1 - beta^t, exact where beta^t is close to 1.
+Tensor bias_correction(double beta, const Tensor& t) {
+  return beta == 0 ? full_like(t, 1) : neg(expm1(t * std::log(beta)));
+}
+
+Tensor spread(const Tensor& scalar, const Tensor& like) { return broadcast_to(scalar, like.dims()); }
+
+}  // namespace
+
+StepScalars AdamW::scalars(int64_t) const { return {{"weight_decay", config_.weight_decay}}; }
+
+std::vector<ParamInfo> AdamW::describe(const ParamInfo& param) const {
+  std::vector<ParamInfo> out;
+  for (const char* name : {"m", "v"}) {
+    ParamInfo moment = param;
+    moment.path = name;
+    moment.init = {};
+    moment.trainable = false;
+    out.push_back(std::move(moment));
+  }
+  return out;
+}
+
+Nest AdamW::init(const ParamInfo&, const Tensor& value) const {
+  return {{"m", zeros_like(value)}, {"v", zeros_like(value)}};
+}
+
+std::pair<Tensor, Nest> AdamW::update(const OptimizerArgs& args) const {
+  const Tensor& g = args.grad;
+  const Tensor m = args.state.at("m") * config_.b1 + g * (1 - config_.b1);
+  const Tensor v = args.state.at("v") * config_.b2 + g * g * (1 - config_.b2);
+  const Tensor m_hat = m / spread(bias_correction(config_.b1, args.num_updates), m);
+  const Tensor v_hat = v / spread(bias_correction(config_.b2, args.num_updates), v);
+  const Tensor decay = args.scalars.at("weight_decay") * args.param.decay_scale;
+  const Tensor change = spread(decay, g) * args.value + m_hat / (sqrt(v_hat) + config_.eps);
+  return {args.value - spread(args.scalars.at("learning_rate"), g) * change, Nest{{"m", m}, {"v", v}}};
+}
+
+}  // namespace tenon

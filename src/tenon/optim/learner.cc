@@ -1,0 +1,122 @@
+#include "tenon/optim/learner.h"
+
+#include "tenon/config/define.h"
+#include "tenon/config/registry.h"
+#include "tenon/ir/ops.h"
+#include "tenon/optim/adamw.h"
+
+namespace tenon {
+
+TENON_MODULE(Learner, Configurable, "from gradients to the next parameters",
+             {"optimizer", "the rule for one parameter"}, {"learning_rate", "by step, from 0"},
+             {"clip_global_norm", "the largest norm of all gradients together"},
+             {"max_skipped_steps", "non-finite steps in a row that end the run"})
+
+Learner::Config::Config() : optimizer(AdamW::Config{}) {}
+
+void Learner::Config::check(Checker& c) const {
+  c.require(learning_rate.has_value(), "learning_rate", "must be set");
+  c.positive("clip_global_norm", clip_global_norm);
+  c.positive("max_skipped_steps", max_skipped_steps);
+}
+
+namespace {
+
+constexpr const char* kSkipped = "skipped";
+constexpr const char* kSkippedInARow = "skipped_in_a_row";
+
+Nest own_state(const Optimizer& optimizer, const ParamInfo& param, const Nest& state) {
+  Nest out;
+  for (const ParamInfo& array : optimizer.describe(param))
+    out.emplace(array.path, state.at(array.path + "." + param.path));
+  return out;
+}
+
+// `next` where `applied`, else `before`, bit for bit.
+Tensor keep_unless(const Tensor& applied, const Tensor& next, const Tensor& before) {
+  return select(broadcast_to(applied, next.dims()), next, before);
+}
+
+}  // namespace
+
+Tensor global_norm(const Nest& tensors) {
+  Tensor sum = zeros({DType::f32, {}});
+  for (const auto& [path, t] : tensors) sum = sum + sum_all(t * t);
+  return sqrt(sum);
+}
+
+Learner::Learner(const Config& config) : config_(config) {
+  try {
+    optimizer_ = config.optimizer.build();
+  } catch (Error& e) {
+    e.prefix("optimizer");
+    throw;
+  }
+}
+
+StepScalars Learner::scalars(int64_t step) const {
+  StepScalars out = optimizer_->scalars(step);
+  out["learning_rate"] = config_.learning_rate(step);
+  out["clip_global_norm"] = config_.clip_global_norm;
+  return out;
+}
+
+std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) const {
+  std::vector<ParamInfo> out;
+  for (const ParamInfo& param : params) {
+    if (!param.trainable) continue;
+    for (ParamInfo& array : optimizer_->describe(param)) {
+      array.path += "." + param.path;
+      out.push_back(std::move(array));
+    }
+  }
+  for (const char* name : {kSkipped, kSkippedInARow}) {
+    ParamInfo counter;
+    counter.path = name;
+    counter.trainable = false;
+    out.push_back(std::move(counter));
+  }
+  return out;
+}
+
+Nest Learner::init(const std::vector<ParamInfo>& params, const Nest& values) const {
+  Nest out{{kSkipped, zeros({DType::f32, {}})}, {kSkippedInARow, zeros({DType::f32, {}})}};
+  for (const ParamInfo& param : params) {
+    if (!param.trainable) continue;
+    for (auto& [name, array] : optimizer_->init(param, values.at(param.path)))
+      out.emplace(name + "." + param.path, array);
+  }
+  return out;
+}
+
+Learner::Update Learner::update(const std::vector<ParamInfo>& params, const Nest& values, const Nest& grads,
+                                const Nest& state, const Tensor& loss, const Tensor& step, const Nest& scalars) const {
+  Update out;
+  out.grad_norm = global_norm(grads);
+  out.applied = logical_and(is_finite(loss), is_finite(out.grad_norm));
+  const Tensor skip = convert(logical_not(out.applied), DType::f32);
+  out.skipped = state.at(kSkipped) + skip;
+  out.skipped_in_a_row = (state.at(kSkippedInARow) + skip) * skip;
+  const Tensor num_updates = convert(step, DType::f32) + 1.0 - state.at(kSkipped);
+  const Tensor limit = scalars.at("clip_global_norm");
+  const Tensor factor = minimum(limit / out.grad_norm, full_like(limit, 1));
+
+  for (const ParamInfo& param : params) {
+    if (!param.trainable) continue;
+    const Tensor& value = values.at(param.path);
+    const Nest before = own_state(*optimizer_, param, state);
+    const Tensor grad = grads.at(param.path) * factor;
+    const auto [next, after] = optimizer_->update({param, value, grad, before, scalars, num_updates});
+    out.values.emplace(param.path, keep_unless(out.applied, next, value));
+    for (const auto& [name, array] : after) {
+      out.state.emplace(name + "." + param.path, keep_unless(out.applied, array, before.at(name)));
+    }
+  }
+  out.state.emplace(kSkipped, out.skipped);
+  out.state.emplace(kSkippedInARow, out.skipped_in_a_row);
+  return out;
+}
+
+void register_optim(Registry& registry) { registry.add<Learner, AdamW, CosineWithWarmup, ConstantWithWarmup>(); }
+
+}  // namespace tenon

@@ -1,0 +1,211 @@
+#include "tenon/optim/learner.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tenon/config/define.h"
+#include "tenon/ir/interpreter.h"
+#include "tenon/ir/ops.h"
+#include "tenon/optim/adamw.h"
+
+namespace tenon {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// Two parameters: "w" [3] with decay, "b" [2] without.
+std::vector<ParamInfo> params() {
+  ParamInfo w, b, s;
+  w.path = "w";
+  w.shape = {3};
+  w.partition = {"fsdp"};
+  b.path = "b";
+  b.shape = {2};
+  b.decay_scale = 0;
+  s.path = "count";  // a state, which no learner touches
+  s.trainable = false;
+  return {w, b, s};
+}
+
+struct Values {
+  std::vector<double> w, b;
+};
+
+// The learner's step as a graph, run by the interpreter; keeps its state between steps.
+class Run {
+ public:
+  explicit Run(const Learner::Config& config, Values start) : learner_(config), infos_(learner_.describe(params())) {
+    values_ = {Literal::from(DType::f32, {2}, start.b), Literal::from(DType::f32, {3}, start.w)};  // by path
+    std::vector<TensorType> types{{DType::f32, {2}}, {DType::f32, {3}}};
+    const Graph init = make_graph(types, [&](const std::vector<Tensor>& args) {
+      return flatten(learner_.init(params(), Nest{{"b", args[0]}, {"w", args[1]}}));
+    });
+    state_ = interpret(init, values_);
+  }
+
+  // {grad_norm, skipped, skipped_in_a_row}
+  std::vector<double> step(double loss, Values grads) {
+    StepScalars scalars = learner_.scalars(step_);
+    std::vector<Literal> args = values_;
+    args.insert(args.end(), state_.begin(), state_.end());
+    args.push_back(Literal::from(DType::f32, {2}, grads.b));
+    args.push_back(Literal::from(DType::f32, {3}, grads.w));
+    args.push_back(Literal::scalar(DType::f32, loss));
+    args.push_back(Literal::scalar_int(DType::i32, step_++));
+    for (const auto& [name, value] : scalars) args.push_back(Literal::scalar(DType::f32, value));
+    std::vector<TensorType> types;
+    for (const Literal& a : args) types.push_back(a.type());
+    const size_t num_state = state_.size();
+    const Graph graph = make_graph(types, [&](const std::vector<Tensor>& t) {
+      size_t next = 0;
+      Nest values{{"b", {}}, {"w", {}}}, state, grad = values, named;
+      for (auto& [name, x] : values) x = t[next++];
+      std::map<std::string, Tensor> names;
+      for (const ParamInfo& info : infos_) state.emplace(info.path, Tensor());
+      for (auto& [name, x] : state) x = t[next++];
+      for (auto& [name, x] : grad) x = t[next++];
+      const Tensor traced_loss = t[next++], traced_step = t[next++];
+      for (const auto& [name, value] : scalars) named.emplace(name, t[next++]);
+      const Learner::Update u = learner_.update(params(), values, grad, state, traced_loss, traced_step, named);
+      std::vector<Tensor> out = flatten(u.values);
+      for (const Tensor& x : flatten(u.state)) out.push_back(x);
+      for (const Tensor& x : {u.grad_norm, u.skipped, u.skipped_in_a_row}) out.push_back(x);
+      return out;
+    });
+    const std::vector<Literal> out = interpret(graph, args);
+    values_.assign(out.begin(), out.begin() + 2);
+    state_.assign(out.begin() + 2, out.begin() + 2 + static_cast<int64_t>(num_state));
+    return {out[out.size() - 3].as_double(0), out[out.size() - 2].as_double(0), out[out.size() - 1].as_double(0)};
+  }
+
+  std::vector<double> w() const { return values_[1].to_doubles(); }
+  std::vector<double> b() const { return values_[0].to_doubles(); }
+  std::vector<Literal> everything_but_counters() const {
+    std::vector<Literal> out = values_;
+    for (const Literal& l : state_) {
+      if (l.type().rank() > 0) out.push_back(l);
+    }
+    return out;
+  }
+  const std::vector<ParamInfo>& infos() const { return infos_; }
+
+ private:
+  Learner learner_;
+  std::vector<ParamInfo> infos_;
+  std::vector<Literal> values_, state_;
+  int64_t step_ = 0;
+};
+
+// AdamW as its authors write it, for one number in f64.
+struct Adam {
+  double p, m = 0, v = 0;
+  void step(double g, int t, double lr, double decay) {
+    p *= 1 - lr * decay;
+    m = 0.9 * m + 0.1 * g;
+    v = 0.95 * v + 0.05 * g * g;
+    p -= lr * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.95, t))) + 1e-8);
+  }
+};
+
+Learner::Config config(double clip) {
+  Learner::Config c;
+  c.learning_rate = ConstantWithWarmup{.peak = 0.01, .warmup_steps = 3};
+  c.clip_global_norm = clip;
+  return c;
+}
+
+const std::vector<Values> kGrads = {
+    {{0.3, -2, 1e-4}, {5, 0}}, {{-0.1, 1, 3e-4}, {-4, 0}}, {{0.2, 0.5, -1e-3}, {1, 0}}, {{1e-3, 2, 2e-5}, {-0.25, 0}}};
+
+// What `Run` must give for kGrads.
+void expect_adam(double clip) {
+  Run run(config(clip), {{1, -0.5, 2}, {0.25, -3}});
+  std::vector<Adam> w{{1}, {-0.5}, {2}}, b{{0.25}, {-3}};
+  for (size_t i = 0; i < kGrads.size(); ++i) {
+    double norm = 0;
+    for (double g : kGrads[i].w) norm += g * g;
+    for (double g : kGrads[i].b) norm += g * g;
+    norm = std::sqrt(norm);
+    const double factor = std::min(1.0, clip / norm), lr = 0.01 * std::min(1.0, static_cast<double>(i + 1) / 3.0);
+    const int t = static_cast<int>(i) + 1;
+    for (size_t k = 0; k < 3; ++k) w[k].step(kGrads[i].w[k] * factor, t, lr, 0.1);
+    for (size_t k = 0; k < 2; ++k) b[k].step(kGrads[i].b[k] * factor, t, lr, 0);
+    EXPECT_NEAR(run.step(1, kGrads[i])[0], norm, 1e-5 * norm);
+    for (size_t k = 0; k < 3; ++k) EXPECT_NEAR(run.w()[k], w[k].p, 2e-6) << "step " << i << ", w " << k;
+    for (size_t k = 0; k < 2; ++k) EXPECT_NEAR(run.b()[k], b[k].p, 2e-6) << "step " << i << ", b " << k;
+  }
+}
+
+TEST(Learner, AdamWAsWrittenWithoutClipping) { expect_adam(kInf); }
+TEST(Learner, AdamWOfTheClippedGradient) { expect_adam(1); }
+
+TEST(Learner, ZeroGradientStaysFinite) {
+  Run run(config(1), {{0, 0, 0}, {0, 0}});
+  EXPECT_EQ(run.step(1, {{0, 0, 0}, {0, 0}})[0], 0);
+  EXPECT_THAT(run.w(), testing::ElementsAre(0, 0, 0));
+}
+
+TEST(Learner, SkipsNonFiniteStepsToTheBitAndCounts) {
+  Run run(config(1), {{1, -0.5, 2}, {0.25, -3}});
+  Run unbroken(config(1), {{1, -0.5, 2}, {0.25, -3}});
+  run.step(1, kGrads[0]);
+  const std::vector<Literal> before = run.everything_but_counters();
+  EXPECT_EQ(run.step(kNan, kGrads[1])[2], 1);
+  EXPECT_EQ(run.everything_but_counters(), before);
+  EXPECT_EQ(run.step(1, {{kInf, 0, 0}, {0, 0}})[2], 2);
+  EXPECT_EQ(run.everything_but_counters(), before);
+  EXPECT_EQ(run.step(1, {{0, kNan, 0}, {0, 0}})[2], 3);
+  EXPECT_EQ(run.everything_but_counters(), before);
+  const std::vector<double> good = run.step(1, kGrads[1]);
+  EXPECT_EQ(good[1], 3);
+  EXPECT_EQ(good[2], 0);
+  EXPECT_NE(run.everything_but_counters(), before);
+}
+
+TEST(Learner, SkippedStepsDontCountInTheBiasCorrection) {
+  Learner::Config c = config(1);
+  c.learning_rate = 0.01;
+  Run skipping(c, {{1, -0.5, 2}, {0.25, -3}}), straight(c, {{1, -0.5, 2}, {0.25, -3}});
+  skipping.step(1, kGrads[0]);
+  skipping.step(kInf, kGrads[2]);
+  skipping.step(1, kGrads[1]);
+  straight.step(1, kGrads[0]);
+  straight.step(1, kGrads[1]);
+  EXPECT_EQ(skipping.everything_but_counters(), straight.everything_but_counters());
+}
+
+TEST(Learner, StateIsNamedAndSplitAsTheParameters) {
+  const Learner learner{Learner::Config()};
+  std::map<std::string, ParamInfo> by_path;
+  for (const ParamInfo& info : learner.describe(params())) by_path.emplace(info.path, info);
+  ASSERT_EQ(by_path.size(), 6U);
+  for (const char* name : {"m.w", "v.w"}) {
+    EXPECT_EQ(by_path.at(name).shape, Dims{3});
+    EXPECT_EQ(by_path.at(name).partition, PartitionSpec{"fsdp"});
+  }
+  EXPECT_EQ(by_path.at("v.b").shape, Dims{2});
+  EXPECT_EQ(by_path.at("skipped").shape, Dims{});
+  EXPECT_TRUE(by_path.contains("skipped_in_a_row"));
+}
+
+TEST(Learner, ScalarsFollowTheSchedule) {
+  const Learner learner(config(2));
+  EXPECT_EQ(learner.scalars(2), (StepScalars{{"learning_rate", 0.01}, {"clip_global_norm", 2}, {"weight_decay", 0.1}}));
+  EXPECT_DOUBLE_EQ(learner.scalars(0).at("learning_rate"), 0.01 / 3);
+}
+
+TEST(Learner, ChecksRanges) {
+  Learner::Config c;
+  c.clip_global_norm = 0;
+  c.max_skipped_steps = 0;
+  AdamW::Config adam;
+  adam.b1 = 1;
+  EXPECT_THROW(build(c), Error);
+  EXPECT_THROW(build(adam), Error);
+}
+
+}  // namespace
+}  // namespace tenon

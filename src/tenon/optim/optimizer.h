@@ -1,0 +1,43 @@
+// How one parameter is updated from its gradient.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/autodiff/tree.h"
+#include "tenon/config/config.h"
+#include "tenon/nn/module.h"
+
+namespace tenon {
+
+// Numbers a program gets anew at every step, by name: changing one doesn't recompile.
+using StepScalars = std::map<std::string, double>;
+
+// What an optimizer sees of one parameter while the step is traced.
+struct OptimizerArgs {
+  const ParamInfo& param;
+  Tensor value, grad;  // f32, as stored: padded, stacked layers in front
+  Nest state;          // as init gave it
+  Nest scalars;        // f32 scalars: "learning_rate", and what Optimizer::scalars names
+  Tensor num_updates;  // f32 scalar: 1 at the first update; skipped steps don't count
+};
+
+// A rule that works on one parameter at a time. Padding must stay zero: from zero value, gradient and state to zero.
+class Optimizer : public Configurable {
+ public:
+  struct Config : AnyConfig {
+    TENON_FIELDS()
+  };
+  // The rule's own run-time numbers at `step` (from 0).
+  virtual StepScalars scalars(int64_t step) const = 0;
+  // The arrays kept for a parameter: their names ("m") as paths, logical shapes, stack and partition.
+  virtual std::vector<ParamInfo> describe(const ParamInfo& param) const = 0;
+  // Their values at the start, by the same names.
+  virtual Nest init(const ParamInfo& param, const Tensor& value) const = 0;
+  // The next value and state.
+  virtual std::pair<Tensor, Nest> update(const OptimizerArgs& args) const = 0;
+};
+
+}  // namespace tenon
