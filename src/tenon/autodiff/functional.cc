@@ -5,7 +5,8 @@
 
 namespace tenon {
 
-Vjp vjp(const TensorFn& f, const std::vector<Tensor>& inputs, const std::vector<bool>& active) {
+Vjp vjp(const TensorFn& f, const std::vector<Tensor>& inputs, const std::vector<bool>& active,
+        std::optional<size_t> num_pulled) {
   check(inputs.size() == active.size(), "vjp: one flag per input");
   Trace& trace = current_trace();
   std::vector<TensorType> types;
@@ -15,7 +16,10 @@ Vjp vjp(const TensorFn& f, const std::vector<Tensor>& inputs, const std::vector<
     wanted.params.push_back(active[i] && is_float(inputs[i].dtype()));
   }
   const RegionId region = trace_region(trace, types, f);
-  for (ValueId v : trace.region(region).results) wanted.results.push_back(is_float(trace.value(v).type.dtype));
+  for (ValueId v : trace.region(region).results) {
+    const bool pulled = wanted.results.size() < num_pulled.value_or(trace.region(region).results.size());
+    wanted.results.push_back(pulled && is_float(trace.value(v).type.dtype));
+  }
   const Split parts = split(trace, region, wanted, {std::vector<bool>(inputs.size(), true), false});
   const std::vector<Tensor> forward = inline_region(trace, parts.forward, inputs);
 

@@ -17,8 +17,10 @@ struct Vjp {
   std::function<std::vector<Tensor>(const std::vector<Tensor>&)> pull;
 };
 
-// Runs `f` on `inputs` here and remembers how to differentiate it. Tensors `f` captures are constants to it.
-Vjp vjp(const TensorFn& f, const std::vector<Tensor>& inputs, const std::vector<bool>& active);
+// Runs `f` on `inputs` here and remembers how to differentiate it. Tensors `f` captures are constants to it. Results from
+// `num_pulled` on get no cotangent, so they need not be differentiable.
+Vjp vjp(const TensorFn& f, const std::vector<Tensor>& inputs, const std::vector<bool>& active,
+        std::optional<size_t> num_pulled = {});
 
 // scan(body, init, xs): body(index, carry, x) -> {carry, y} over the first dimension of every tensor of `xs`; the y are
 // stacked. Outer tensors may be captured. Without xs give the length. Throws `shape_mismatch` when lengths or carries differ.
@@ -81,7 +83,7 @@ auto value_and_grad(F f, const P& params) {
         aux_like = std::move(aux);
         return out;
       },
-      inputs, std::vector<bool>(inputs.size(), true));
+      inputs, std::vector<bool>(inputs.size(), true), 1);
   size_t next = 1;
   ValueAndGrad<A, P> out{both.results[0], unflatten(std::move(*aux_like), both.results, next), {}};
   std::vector<Tensor> cts(both.results.size());

@@ -102,7 +102,9 @@ class Partitioner {
       }
       if (varies) varying_.insert(op.results.begin(), op.results.end());
       // A tag that is kept keeps the value it names.
-      if (!back && op.def->name == "tag" && trace_.remat_decision(op) == Save::device) tagged_[op.operands[0]] = op.results[0];
+      if (!back && op.def->name == "tag" && trace_.remat_decision(op) == Save::device && saves(op)) {
+        tagged_[op.operands[0]] = op.results[0];
+      }
     }
   }
 

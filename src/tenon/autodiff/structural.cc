@@ -90,7 +90,7 @@ class BackwardScan {
     for (ValueId v : split_.captured) carry_.push_back(zeros(trace_.value(v).type));
   }
 
-  // Stacked inputs: residuals that aren't the index, then cotangents of the active outputs.
+  // Stacked inputs: residuals that aren't the index, then those cotangents of the active outputs that aren't zero.
   void collect_inputs(const std::vector<Tensor>& cts) {
     for (const Residual& r : split_.parts.residuals) {
       if (!r.is_param) {
@@ -100,7 +100,10 @@ class BackwardScan {
       }
     }
     for (size_t i = split_.num_carry; i < split_.active.results.size(); ++i) {
-      if (split_.active.results[i]) xs_.push_back(cts[i] ? cts[i] : zeros_like(forward_[i]));
+      if (!split_.active.results[i]) continue;
+      const TensorType& y = forward_[i].type();
+      y_cts_.push_back({static_cast<bool>(cts[i]), {y.dtype, {y.dims.begin() + 1, y.dims.end()}}});
+      if (cts[i]) xs_.push_back(cts[i]);
     }
   }
 
@@ -109,7 +112,7 @@ class BackwardScan {
     std::vector<Tensor> in;
     for (const Residual& r : split_.parts.residuals) in.push_back(r.is_param && r.index == 0 ? args[0] : args[next_x++]);
     for (size_t i = 0; i < num_carry_cts_; ++i) in.push_back(args[1 + i]);
-    while (next_x < args.size()) in.push_back(args[next_x++]);
+    for (const auto& [given, type] : y_cts_) in.push_back(given ? args[next_x++] : zeros(type));
     const std::vector<Tensor> out = inline_region(trace_, split_.parts.backward, in);
     // out: cotangents of active carries, of active xs, of captures.
     const size_t num_captured = split_.captured.size();
@@ -141,6 +144,7 @@ class BackwardScan {
   const ScanSplit& split_;
   const std::vector<Tensor>&inputs_, &forward_;
   std::vector<Tensor> carry_, xs_;
+  std::vector<std::pair<bool, TensorType>> y_cts_;  // of each active output: is there a cotangent, and of what type
   size_t num_carry_cts_ = 0;
 };
 

@@ -93,17 +93,17 @@ std::string quote_text(std::string_view text) {
 
 std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& candidates, size_t max) {
   const std::string wanted = normalized(name);
-  std::vector<std::pair<size_t, std::string>> near;
-  for (const std::string& candidate : candidates) {
-    const std::string other = normalized(candidate);
+  std::vector<std::pair<size_t, size_t>> near;  // distance, index: equal distances keep their order
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const std::string other = normalized(candidates[i]);
     const size_t distance = edit_distance(wanted, other);
     const size_t limit = (std::max(wanted.size(), other.size()) + 2) / 3;
-    if (distance <= limit || contains(other, wanted) || contains(wanted, other)) near.emplace_back(distance, candidate);
+    if (distance <= limit || contains(other, wanted) || contains(wanted, other)) near.emplace_back(distance, i);
   }
-  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(near.begin(), near.end());
   if (near.size() > max) near.resize(max);
   std::vector<std::string> names;
-  for (auto& [distance, candidate] : near) names.push_back(std::move(candidate));
+  for (const auto& [distance, index] : near) names.push_back(candidates[index]);
   return names;
 }
 

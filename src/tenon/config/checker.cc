@@ -41,12 +41,15 @@ void Checker::at_most(std::string_view field, const Number& value, const Number&
 void Checker::one_of(std::string_view field, const Number& value, std::initializer_list<int64_t> allowed) {
   if (!value.is_set()) return;
   const bool ok = std::any_of(allowed.begin(), allowed.end(), [&](int64_t a) { return value.equal(Number(a)); });
-  require(ok, field, fmt::format("must be one of {}, is {}", fmt::join(allowed, ", "), value.text()));
+  std::vector<std::string> names;
+  for (const int64_t one : allowed) names.push_back(fmt::format("{}", one));
+  require(ok, field, fmt::format("must be one of {}, is {}", join(names, ", "), value.text()));
 }
 
 void Checker::one_of(std::string_view field, std::string_view value, std::initializer_list<std::string_view> allowed) {
   const bool ok = std::find(allowed.begin(), allowed.end(), value) != allowed.end();
-  require(ok, field, fmt::format("must be one of {}, is {}", fmt::join(allowed, ", "), quote(value)));
+  const std::vector<std::string> names(allowed.begin(), allowed.end());
+  require(ok, field, fmt::format("must be one of {}, is {}", join(names, ", "), quote(value)));
 }
 
 void Checker::require(bool ok, std::string_view field, std::string_view message) {

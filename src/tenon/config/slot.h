@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <memory>
+#include <utility>
 
 #include "tenon/config/any_config.h"
 
@@ -44,6 +45,10 @@ class AnySlot {
 };
 
 namespace detail {
+
+[[noreturn]] void throw_wrong_config(const AnyConfig& got, const ConfigType& expected);
+
+// The config that C is, or has.
 template <class C>
 struct ConfigOf {
   using type = typename C::Config;
@@ -52,6 +57,7 @@ template <std::derived_from<AnyConfig> C>
 struct ConfigOf<C> {
   using type = C;
 };
+
 }  // namespace detail
 
 template <class I>
@@ -84,7 +90,7 @@ class Slot : public AnySlot {
   auto& as() {
     using Target = typename detail::ConfigOf<C>::type;
     if (auto* config = dynamic_cast<Target*>(&mutable_get())) return *config;
-    wrong_type(get(), Target::static_type());
+    detail::throw_wrong_config(get(), Target::static_type());
   }
   template <class C>
   const auto& as() const {
@@ -93,17 +99,6 @@ class Slot : public AnySlot {
 
   // Builds the child. Errors carry paths relative to the child's config.
   std::unique_ptr<I> build() const { return std::unique_ptr<I>(static_cast<I*>(tenon::build(get()).release())); }
-
- private:
-  [[noreturn]] static void wrong_type(const AnyConfig& got, const ConfigType& expected);
 };
-
-namespace detail {
-[[noreturn]] void throw_wrong_config(const AnyConfig& got, const ConfigType& expected);
-}
-template <class I>
-void Slot<I>::wrong_type(const AnyConfig& got, const ConfigType& expected) {
-  detail::throw_wrong_config(got, expected);
-}
 
 }  // namespace tenon

@@ -50,18 +50,26 @@ size_t too_deep_line(std::string_view text) {
   return 0;
 }
 
+// How a number was written, without underscores and plus signs.
+std::string token_of(const Toml& number) {
+  const toml::source_location location = number.location();
+  std::string token = location.line_str().substr(location.column() - 1, location.region());
+  token.erase(std::remove_if(token.begin(), token.end(), [](char c) { return c == '_' || c == '+'; }), token.end());
+  return token;
+}
+
 // The parser clamps numbers out of range without a word: a value at the limit must have been written as the limit.
 bool is_clamped(const Toml& number) {
-  std::string token = number.location().line_str().substr(number.location().column() - 1, number.location().region());
-  token.erase(std::remove_if(token.begin(), token.end(), [](char c) { return c == '_' || c == '+'; }), token.end());
   if (number.is_integer()) {
-    const int64_t value = number.as_integer();
     using Limits = std::numeric_limits<int64_t>;
-    return (value == Limits::max() || value == Limits::min()) && token != fmt::format("{}", value);
+    const int64_t value = number.as_integer();
+    return (value == Limits::max() || value == Limits::min()) && token_of(number) != fmt::format("{}", value);
   }
-  const double size = std::abs(number.as_floating());
-  return size >= std::numeric_limits<double>::max() && token.find("inf") == std::string::npos &&
-         !(parse_double(token).ok() && std::isfinite(parse_double(token).value()));
+  if (std::isnan(number.as_floating()) || std::abs(number.as_floating()) < std::numeric_limits<double>::max())
+    return false;
+  const std::string token = token_of(number);
+  const Result<double> exact = parse_double(token);
+  return token.find("inf") == std::string::npos && !(exact.ok() && std::isfinite(*exact));
 }
 
 Value convert(const Toml& from, const std::string& filename);

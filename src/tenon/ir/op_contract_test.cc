@@ -14,6 +14,8 @@
 namespace tenon {
 namespace {
 
+using ::testing::ElementsAre;
+
 const OpDef* find_op(const std::string& name) {
   for (const OpDef* def : op_table()) {
     if (def->name == name) return def;
@@ -121,20 +123,19 @@ std::vector<bool> float_inputs(const OpCase& c) {
   return out;
 }
 
-// Cotangents of the operands, zero where there are none; computed on random cotangents of the results, which are
-// returned.
+// Cotangents of the operands, zero where there are none, from cotangents of the results: those given or arbitrary ones.
 struct Pulled {
   std::vector<Literal> operands, results;
 };
-Pulled pull(const OpCase& c, const std::vector<bool>& active) {
+Pulled pull(const OpCase& c, const std::vector<bool>& active, std::vector<Literal> cotangents_in = {}) {
   const Gradient gradient = gradient_of(c, active);
   const std::vector<TensorType> types = gradient.graph.param_types();
-  Pulled out;
-  std::vector<Literal> args = c.inputs;
-  for (size_t i = args.size(); i < types.size(); ++i) {
-    out.results.push_back(sample(types[i], -1, 1, static_cast<int>(40 + i)));
-    args.push_back(out.results.back());
+  Pulled out{{}, std::move(cotangents_in)};
+  for (size_t i = c.inputs.size() + out.results.size(); i < types.size(); ++i) {
+    out.results.push_back(eighths(types[i], static_cast<int>(40 + i)));
   }
+  std::vector<Literal> args = c.inputs;
+  args.insert(args.end(), out.results.begin(), out.results.end());
   std::vector<Literal> cotangents = interpret(gradient.graph, args);
   size_t next = 0;
   for (size_t i = 0; i < gradient.present.size(); ++i) {
@@ -202,6 +203,54 @@ TEST(OpContract, GradientsOfOneOperandAreThoseOfAll) {
       EXPECT_EQ(pull(c, only).operands[i], all.operands[i]) << "operand " << i;
     }
   }
+}
+
+// ── at kinks: the documented choices ──
+
+// Cotangents of the operands of `build` at `inputs`, for cotangents 1 of its result.
+std::vector<std::vector<double>> slopes(const char* op, std::vector<std::vector<double>> inputs, TensorFn build) {
+  OpCase c{op, "kink", {}, std::move(build)};
+  for (const auto& x : inputs) c.inputs.push_back(Literal::from(DType::f64, {static_cast<int64_t>(x.size())}, x));
+  Literal ones(graph_of(c).result_types().at(0));
+  for (int64_t i = 0; i < ones.size(); ++i) ones.set(i, 1);
+  std::vector<std::vector<double>> out;
+  for (const Literal& x : pull(c, float_inputs(c), {ones}).operands) out.push_back(x.to_doubles());
+  return out;
+}
+template <Tensor (*fn)(const Tensor&)>
+std::vector<Tensor> unary(const std::vector<Tensor>& x) {
+  return {fn(x[0])};
+}
+template <Tensor (*fn)(const Tensor&, const Tensor&)>
+std::vector<Tensor> binary(const std::vector<Tensor>& x) {
+  return {fn(x[0], x[1])};
+}
+
+TEST(Subgradient, OfSteps) {
+  EXPECT_THAT(slopes("abs", {{-2, 0, 3}}, unary<tenon::abs>)[0], ElementsAre(-1, 0, 1));
+  EXPECT_THAT(slopes("sign", {{-2, 0, 3}}, unary<sign>)[0], ElementsAre(0, 0, 0));
+  EXPECT_THAT(slopes("floor", {{-1, 0.5, 3}}, unary<tenon::floor>)[0], ElementsAre(0, 0, 0));
+  EXPECT_THAT(slopes("stop_gradient", {{1, 2}}, unary<stop_gradient>)[0], ElementsAre(0, 0));
+}
+
+TEST(Subgradient, IsSharedAtTies) {
+  const auto maximum_slopes = slopes("maximum", {{1, 2, 3}, {3, 2, 1}}, binary<maximum>);
+  EXPECT_THAT(maximum_slopes[0], ElementsAre(0, 0.5, 1));
+  EXPECT_THAT(maximum_slopes[1], ElementsAre(1, 0.5, 0));
+  const auto minimum_slopes = slopes("minimum", {{1, 2, 3}, {3, 2, 1}}, binary<minimum>);
+  EXPECT_THAT(minimum_slopes[0], ElementsAre(1, 0.5, 0));
+  EXPECT_THAT(minimum_slopes[1], ElementsAre(0, 0.5, 1));
+  const auto all = [](Tensor (*reduce)(const Tensor&, Dims)) {
+    return [reduce](const std::vector<Tensor>& x) { return std::vector<Tensor>{reduce(x[0], {0})}; };
+  };
+  EXPECT_THAT(slopes("reduce_max", {{5, 1, 5, 2}}, all(reduce_max))[0], ElementsAre(0.5, 0, 0.5, 0));
+  EXPECT_THAT(slopes("reduce_min", {{3, 1, 1, 1, 1}}, all(reduce_min))[0], ElementsAre(0, 0.25, 0.25, 0.25, 0.25));
+}
+
+TEST(Subgradient, OfPowerAtZero) {
+  const auto power = slopes("pow", {{0, 0, 0, 2}, {0, 1, 2, 0}}, binary<tenon::pow>);
+  EXPECT_THAT(power[0], ElementsAre(0, 1, 0, 0));
+  EXPECT_THAT(power[1], ElementsAre(0, 0, 0, std::log(2.0)));
 }
 
 }  // namespace

@@ -112,6 +112,10 @@ std::vector<Tensor> Trace::emit(const OpDef& def, std::vector<Tensor> operands, 
 
 RegionId Trace::open_region(std::span<const TensorType> params) {
   check_thread();
+  for (const TensorType& type : params) {
+    const bool negative = std::any_of(type.dims.begin(), type.dims.end(), [](int64_t d) { return d < 0; });
+    if (negative) throw located(ErrorCode::invalid_argument, fmt::format("a region's parameter is {}", to_string(type)));
+  }
   const auto id = static_cast<RegionId>(regions_.size());
   RegionInfo info;
   info.parent = open_.empty() ? kNoId : open_.back();

@@ -14,14 +14,23 @@ TENON_MODULE(CausalLm, LanguageModel, "embedding, decoder, head: predicts the ne
 
 namespace {
 
+// An i32 [B,T] array of the batch; all of them have the shape of "input_ids".
 const Tensor& input(const Nest& batch, const char* name) {
   const auto it = batch.find(name);
   if (it == batch.end()) throw Error(ErrorCode::missing_field, "the batch lacks this array").at(name);
-  if (it->second.dtype() != DType::i32 || it->second.rank() != 2) {
-    throw Error(ErrorCode::shape_mismatch, "an array of the batch").at(name).got(to_string(it->second.type())).expected("i32[B,T]");
+  const Tensor& x = it->second;
+  const auto ids = batch.find("input_ids");
+  if (x.dtype() != DType::i32 || x.rank() != 2 || (ids != batch.end() && x.dims() != ids->second.dims())) {
+    throw Error(ErrorCode::shape_mismatch, "an array of the batch")
+        .at(name)
+        .got(to_string(x.type()))
+        .expected("i32[B,T], the same for all arrays of the batch");
   }
-  return it->second;
+  return x;
 }
+
+DType wide_dtype(const Tensor& x) { return x.dtype() == DType::f64 ? DType::f64 : DType::f32; }
+Tensor wide(const Tensor& x) { return convert(x, wide_dtype(x)); }
 
 }  // namespace
 
@@ -59,7 +68,7 @@ Tensor CausalLm::hidden(const Nest& batch) const {
   return decoder_(shard(embedding_(input(batch, "input_ids")), activation_partition_), info);
 }
 
-Tensor CausalLm::logits(const Nest& batch) const { return convert(head_(hidden(batch)), DType::f32); }
+Tensor CausalLm::logits(const Nest& batch) const { return wide(head_(hidden(batch))); }
 
 LossSum CausalLm::forward(const Nest& batch) const {
   const Tensor x = hidden(batch), labels = input(batch, "target_labels");
@@ -75,14 +84,25 @@ LossSum CausalLm::chunked_loss(const Tensor& x, const Tensor& labels) const {
   }
   const Tensor pieces = transpose(reshape(x, {B, C, T / C, D}), {1, 0, 2, 3});
   const Tensor label_pieces = transpose(reshape(labels, {B, C, T / C}), {1, 0, 2});
-  const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const LossSum none{zeros({wide, {}}), zeros({wide, {}})};
+  const LossSum none{zeros({wide_dtype(x), {}}), zeros({wide_dtype(x), {}})};
+  Context& here = Context::current();
+  Collected* outer = &here.collected();
   const auto step = [&](const Tensor&, const LossSum& sums, const std::pair<Tensor, Tensor>& piece) {
+    Collected collected;
+    here.set_collected(&collected);
     const RematScope scope{RematPolicy(SaveNothing{})};
     const LossSum part = loss_(shard(head_(piece.first), logits_partition_), piece.second);
-    return std::pair<LossSum, std::vector<Tensor>>({sums.sum + part.sum, sums.weight + part.weight}, {});
+    return std::pair(LossSum{sums.sum + part.sum, sums.weight + part.weight}, std::move(collected));
   };
-  return scan(step, none, std::pair(pieces, label_pieces)).first;
+  const auto [sums, collected] = scan(step, none, std::pair(pieces, label_pieces));
+  here.set_collected(outer);
+  if (!collected.state_updates.empty()) {
+    throw Error(ErrorCode::unsupported, "a state updated in the pieces of a loss")
+        .at(collected.state_updates.begin()->first)
+        .hint("set loss_chunks = 1");
+  }
+  here.collect_stacked(collected);
+  return sums;
 }
 
 Nest CausalLm::init_cache(int64_t batch_size, int64_t max_len) const {
@@ -94,7 +114,7 @@ std::pair<Nest, Tensor> CausalLm::extend_step(const Nest& cache, const Tensor& i
   auto [next, x] = decoder_.call(&Decoder::extend_step, cache, embedding_(ids), start);
   const Tensor zero = zeros({DType::i32, {}});
   const Tensor row = dynamic_slice(x, std::vector<Tensor>{zero, last, zero}, {x.dim(0), 1, x.dim(2)});
-  return {std::move(next), convert(head_(squeeze(row, 1)), DType::f32)};
+  return {std::move(next), wide(head_(squeeze(row, 1)))};
 }
 
 }  // namespace tenon

@@ -44,7 +44,7 @@ class CausalLm final : public LanguageModel {
   explicit CausalLm(const Config& config);
   // batch: input_ids, target_labels (below 0: none), segment_ids, positions, all i32 [B,T].
   LossSum forward(const Nest& batch) const override;
-  // Logits f32 [B,T,V] of a batch.
+  // Logits [B,T,V] of a batch, in f32 (f64 when computed so).
   Tensor logits(const Nest& batch) const;
   Nest init_cache(int64_t batch_size, int64_t max_len) const override;
   std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,

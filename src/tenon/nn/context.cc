@@ -17,6 +17,13 @@ void collect(Outputs& outputs, std::string_view name, const Tensor& value, Merge
     throw Error(ErrorCode::invalid_argument, fmt::format("output '{}': a weight goes with weighted_mean and only with it", name))
         .at(here.path());
   }
+  if (weight && weight.type() != value.type()) {
+    throw Error(ErrorCode::shape_mismatch, fmt::format("the weight of output '{}'", name))
+        .at(here.path())
+        .got(to_string(weight.type()))
+        .expected(to_string(value.type()));
+  }
+  here.check_collecting(name);
   if (!outputs.try_emplace(here.join(name), Output{value, weight, merge}).second) {
     throw Error(ErrorCode::wrong_context, fmt::format("output '{}' was given twice", name)).at(here.path());
   }
@@ -58,6 +65,7 @@ Context::Context(const Module& module, const Root& root)
       training_(root.training),
       compute_dtype_(module.compute_dtype().value_or(root.compute_dtype)),
       collected_(root.collected),
+      collecting_region_(current_trace().current_region()),
       mark_before_(current_trace().mark()) {
   enter();
 }
@@ -73,6 +81,7 @@ Context::Context(const Module& module, Context& parent, std::string_view name, s
       training_(parent.training_),
       compute_dtype_(module.compute_dtype().value_or(parent.compute_dtype_)),
       collected_(parent.collected_),
+      collecting_region_(parent.collecting_region_),
       mark_before_(current_trace().mark()) {
   enter();
 }
@@ -90,6 +99,16 @@ Context::~Context() {
   current_trace().set_mark(mark_before_);
 }
 
+ResumeContext::ResumeContext(Context& context) : previous_(innermost), mark_(current_trace().mark()) {
+  innermost = &context;
+  current_trace().set_path(context.path());
+}
+
+ResumeContext::~ResumeContext() {
+  innermost = previous_;
+  current_trace().set_mark(mark_);
+}
+
 Context& Context::current() {
   if (innermost == nullptr) {
     throw Error(ErrorCode::wrong_context, "a module was used outside a call").hint("call it through functional(...)");
@@ -99,6 +118,29 @@ Context& Context::current() {
 
 std::string Context::join(std::string_view name) const {
   return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
+}
+
+void Context::set_collected(Collected* collected) {
+  collected_ = collected;
+  collecting_region_ = current_trace().current_region();
+}
+
+void Context::check_collecting(std::string_view name) const {
+  if (current_trace().current_region() == collecting_region_) return;
+  throw Error(ErrorCode::unsupported, fmt::format("'{}' was given inside a loop or branch that isn't a stack of layers", name))
+      .at(path_)
+      .hint("return it from the loop and give it after");
+}
+
+void Context::collect_stacked(const Collected& stacked) {
+  Outputs summaries = merge_stacked(stacked.summaries), auxes = merge_stacked(stacked.aux);
+  for (const Outputs* outputs : {&summaries, &auxes}) {
+    if (!outputs->empty()) check_collecting(outputs->begin()->first);
+  }
+  if (!stacked.state_updates.empty()) check_collecting(stacked.state_updates.begin()->first);
+  collected_->summaries.merge(summaries);
+  collected_->aux.merge(auxes);
+  collected_->state_updates.insert(stacked.state_updates.begin(), stacked.state_updates.end());
 }
 
 Tensor Context::state(std::string_view name) const {
@@ -131,7 +173,7 @@ Tensor Context::draw(std::string_view name) {
 bool is_training() { return Context::current().training(); }
 Tensor rng(std::string_view draw) { return Context::current().draw(draw); }
 void summary(std::string_view name, const Tensor& value, Merge merge, const Tensor& weight) {
-  collect(Context::current().collected().summaries, name, value, merge, weight);
+  collect(Context::current().collected().summaries, name, stop_gradient(value), merge, weight ? stop_gradient(weight) : weight);
 }
 void aux(std::string_view name, const Tensor& value, Merge merge, const Tensor& weight) {
   collect(Context::current().collected().aux, name, value, merge, weight);

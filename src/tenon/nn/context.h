@@ -68,7 +68,11 @@ class Context {
   Collected& collected() const { return *collected_; }
   // For stacks: another state or collection for what runs inside.
   void set_state(const Nest* state) { state_ = state; }
-  void set_collected(Collected* collected) { collected_ = collected; }
+  void set_collected(Collected* collected);
+  // Throws `unsupported` in a loop or branch whose values can't reach the collection.
+  void check_collecting(std::string_view name) const;
+  // Adds what a loop collected: outputs merged over their first dimension, state updates as they are.
+  void collect_stacked(const Collected& stacked);
   const Nest* state_nest() const { return state_; }
   std::string join(std::string_view name) const;
 
@@ -85,11 +89,24 @@ class Context {
   bool training_;
   DType compute_dtype_;
   Collected* collected_;
+  RegionId collecting_region_;  // where values of `collected_` live
   std::set<std::string, std::less<>> draws_;
   std::map<std::string, uint32_t, std::less<>> calls_;  // of each child
   uint32_t call_ = 0;  // how often the parent had called this child before
   Mark mark_before_;
   std::optional<RematScope> remat_;
+};
+
+// Makes an enclosing context the current one again, while it lives: for code of a parent that runs inside a child's call.
+class [[nodiscard]] ResumeContext {
+ public:
+  explicit ResumeContext(Context& context);
+  ~ResumeContext();
+  ResumeContext(const ResumeContext&) = delete;
+
+ private:
+  Context* previous_;
+  Mark mark_;
 };
 
 // Whether the current call trains (dropout on, statistics updated).

@@ -20,7 +20,11 @@ int64_t ScaledDim::operator()(int64_t input_dim) const {
   if (!(scale > 0) || round_up_to < 1) {
     throw Error(ErrorCode::invalid_argument, "ScaledDim needs a scale above 0 and round_up_to of at least 1");
   }
-  const auto raw = static_cast<int64_t>(std::ceil(scale * static_cast<double>(input_dim) - 1e-9));
+  const double exact = std::ceil(scale * static_cast<double>(input_dim) - 1e-9);
+  if (!(exact + static_cast<double>(round_up_to) < 1e15)) {
+    throw Error(ErrorCode::invalid_argument, "ScaledDim gives a dimension above 1e15");
+  }
+  const auto raw = static_cast<int64_t>(exact);
   return (raw + round_up_to - 1) / round_up_to * round_up_to;
 }
 

@@ -60,7 +60,7 @@ Nest LayerStack::slices(const Context& here) const {
 }
 
 void LayerStack::merge_unrolled(Context& here, const std::vector<Collected>& layers) const {
-  Collected& into = here.collected();
+  Collected stacked;
   for (int64_t p = 0; p < period_; ++p) {
     std::vector<const Outputs*> summaries, auxes;
     std::vector<std::string> prefixes;
@@ -69,19 +69,13 @@ void LayerStack::merge_unrolled(Context& here, const std::vector<Collected>& lay
       summaries.push_back(&layer.summaries);
       auxes.push_back(&layer.aux);
       prefixes.push_back(here.join(child_name(p, r)));
-      into.state_updates.insert(layer.state_updates.begin(), layer.state_updates.end());
+      stacked.state_updates.insert(layer.state_updates.begin(), layer.state_updates.end());
     }
     const std::string to = here.join(fmt::format("{}::{}", p, period_));
-    into.summaries.merge(merge_stacked(stack_outputs(summaries, prefixes[0], prefixes, to)));
-    into.aux.merge(merge_stacked(stack_outputs(auxes, prefixes[0], prefixes, to)));
+    stacked.summaries.merge(stack_outputs(summaries, prefixes[0], prefixes, to));
+    stacked.aux.merge(stack_outputs(auxes, prefixes[0], prefixes, to));
   }
-}
-
-void LayerStack::merge_scanned(Context& here, const Collected& stacked) const {
-  Collected& into = here.collected();
-  into.summaries.merge(merge_stacked(stacked.summaries));
-  into.aux.merge(merge_stacked(stacked.aux));
-  into.state_updates.insert(stacked.state_updates.begin(), stacked.state_updates.end());
+  here.collect_stacked(stacked);
 }
 
 Nest sub_nest(const Nest& nest, const std::string& prefix) {

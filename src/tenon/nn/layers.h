@@ -34,7 +34,6 @@ class LayerStack final : public Module {
   Nest slices(const Context& here) const;
   // Combines what the unrolled layers collected into what the scanned form would have, and adds it to the context's.
   void merge_unrolled(Context& here, const std::vector<Collected>& layers) const;
-  void merge_scanned(Context& here, const Collected& stacked) const;
 
  private:
   std::string name_;
@@ -88,7 +87,7 @@ class Layers {
     parent->add_child({std::string(name), stack_.get()});
   }
 
-  // step(layer, carry) -> carry, over all layers in order.
+  // step(layer, carry) -> carry, over all layers in order. `step` is the parent's code: it runs in the parent's context.
   template <Tree C, class F>
   C fold(C init, F step) const {
     return fold(std::move(init), Nest(), [&](auto& layer, Nest, C carry) {
@@ -101,6 +100,7 @@ class Layers {
   template <Tree C, class F>
   std::pair<Nest, C> fold(C init, const Nest& states, F step) const {
     Context here(*stack_, detail::context_of(*parent_, stack_->name()), stack_->name());
+    const ResumeContext parent(*here.parent());
     return stack_->scanned() ? fold_scanned(here, std::move(init), states, step)
                              : fold_unrolled(here, std::move(init), states, step);
   }
@@ -109,6 +109,7 @@ class Layers {
   template <class F>
   Nest states(F make) const {
     Context here(*stack_, detail::context_of(*parent_, stack_->name()), stack_->name());
+    const ResumeContext parent(*here.parent());
     Nest out;
     for (int64_t r = 0; r < (stack_->scanned() ? 1 : stack_->repeats()); ++r) {
       for (int64_t p = 0; p < stack_->period(); ++p) {
@@ -174,12 +175,12 @@ class Layers {
         }
         loop.second = std::move(out);
       }
-      here.set_state(outer_state);
-      here.set_collected(outer);
       return std::pair<std::pair<Nest, C>, Collected>(std::move(loop), std::move(collected));
     };
     auto [last, collected] = scan(body, std::pair<Nest, C>(states, std::move(carry)), stack_->slices(here), stack_->repeats());
-    stack_->merge_scanned(here, collected);
+    here.set_state(outer_state);
+    here.set_collected(outer);
+    here.collect_stacked(collected);
     return last;
   }
 

@@ -77,6 +77,7 @@ void State::update(const Tensor& next) const {
   if (next.type() != want) {
     throw Error(ErrorCode::shape_mismatch, "an update of a state").at(here.join(name_)).got(to_string(next.type())).expected(to_string(want));
   }
+  here.check_collecting(name_);
   if (!here.collected().state_updates.try_emplace(here.join(name_), stop_gradient(next)).second) {
     throw Error(ErrorCode::wrong_context, "a state was updated twice in one call").at(here.join(name_));
   }

@@ -62,10 +62,13 @@ RotaryQkv::RotaryQkv(const Config& c)
 Qkv RotaryQkv::forward(const Tensor& x, const Tensor& positions) const {
   Qkv qkv = projection_(x, positions);
   const int64_t half = head_dim_ / 2;
-  const Tensor exponent = iota({DType::f32, {half}}, 0) * (-2.0 / static_cast<double>(head_dim_));
-  const Tensor frequency = exp(exponent * std::log(theta_));
-  const Tensor angle = expand_dims(convert(positions, DType::f32), 2) * frequency;  // [B,T,H/2]
-  const DType dtype = qkv.query.dtype();
+  const DType dtype = qkv.query.dtype(), wide = dtype == DType::f64 ? DType::f64 : DType::f32;
+  std::vector<double> frequencies;
+  for (int64_t i = 0; i < half; ++i) {
+    frequencies.push_back(std::pow(theta_, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim_)));
+  }
+  const Tensor frequency = constant(Literal::from(wide, {half}, frequencies));
+  const Tensor angle = expand_dims(convert(positions, wide), 2) * frequency;  // [B,T,H/2]
   const Tensor cosine = expand_dims(convert(cos(angle), dtype), 1), sine = expand_dims(convert(sin(angle), dtype), 1);
   const auto rotate = [&](const Tensor& t) {
     const Tensor a = slice_dim(t, 3, 0, half), b = slice_dim(t, 3, half, head_dim_);

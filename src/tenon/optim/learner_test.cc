@@ -35,9 +35,10 @@ struct Values {
 };
 
 // The learner's step as a graph, run by the interpreter; keeps its state between steps.
-class Run {
+class TestRun {
  public:
-  explicit Run(const Learner::Config& config, Values start) : learner_(config), infos_(learner_.describe(params())) {
+  explicit TestRun(const Learner::Config& config, Values start)
+      : learner_(config), infos_(learner_.describe(params())) {
     values_ = {Literal::from(DType::f32, {2}, start.b), Literal::from(DType::f32, {3}, start.w)};  // by path
     std::vector<TensorType> types{{DType::f32, {2}}, {DType::f32, {3}}};
     const Graph init = make_graph(types, [&](const std::vector<Tensor>& args) {
@@ -120,9 +121,9 @@ Learner::Config config(double clip) {
 const std::vector<Values> kGrads = {
     {{0.3, -2, 1e-4}, {5, 0}}, {{-0.1, 1, 3e-4}, {-4, 0}}, {{0.2, 0.5, -1e-3}, {1, 0}}, {{1e-3, 2, 2e-5}, {-0.25, 0}}};
 
-// What `Run` must give for kGrads.
+// What `TestRun` must give for kGrads.
 void expect_adam(double clip) {
-  Run run(config(clip), {{1, -0.5, 2}, {0.25, -3}});
+  TestRun run(config(clip), {{1, -0.5, 2}, {0.25, -3}});
   std::vector<Adam> w{{1}, {-0.5}, {2}}, b{{0.25}, {-3}};
   for (size_t i = 0; i < kGrads.size(); ++i) {
     double norm = 0;
@@ -143,14 +144,13 @@ TEST(Learner, AdamWAsWrittenWithoutClipping) { expect_adam(kInf); }
 TEST(Learner, AdamWOfTheClippedGradient) { expect_adam(1); }
 
 TEST(Learner, ZeroGradientStaysFinite) {
-  Run run(config(1), {{0, 0, 0}, {0, 0}});
+  TestRun run(config(1), {{0, 0, 0}, {0, 0}});
   EXPECT_EQ(run.step(1, {{0, 0, 0}, {0, 0}})[0], 0);
   EXPECT_THAT(run.w(), testing::ElementsAre(0, 0, 0));
 }
 
 TEST(Learner, SkipsNonFiniteStepsToTheBitAndCounts) {
-  Run run(config(1), {{1, -0.5, 2}, {0.25, -3}});
-  Run unbroken(config(1), {{1, -0.5, 2}, {0.25, -3}});
+  TestRun run(config(1), {{1, -0.5, 2}, {0.25, -3}});
   run.step(1, kGrads[0]);
   const std::vector<Literal> before = run.everything_but_counters();
   EXPECT_EQ(run.step(kNan, kGrads[1])[2], 1);
@@ -168,7 +168,7 @@ TEST(Learner, SkipsNonFiniteStepsToTheBitAndCounts) {
 TEST(Learner, SkippedStepsDontCountInTheBiasCorrection) {
   Learner::Config c = config(1);
   c.learning_rate = 0.01;
-  Run skipping(c, {{1, -0.5, 2}, {0.25, -3}}), straight(c, {{1, -0.5, 2}, {0.25, -3}});
+  TestRun skipping(c, {{1, -0.5, 2}, {0.25, -3}}), straight(c, {{1, -0.5, 2}, {0.25, -3}});
   skipping.step(1, kGrads[0]);
   skipping.step(kInf, kGrads[2]);
   skipping.step(1, kGrads[1]);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tenon/config/define.h"
 #include "tenon/optim/learner.h"
 

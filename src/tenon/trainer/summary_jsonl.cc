@@ -43,12 +43,15 @@ Result<JsonlWriter> JsonlWriter::open(const std::string& path, int64_t first_ste
 }
 
 Status JsonlWriter::write(int64_t step, const Scalars& scalars) {
-  std::string line = "{\"step\":" + std::to_string(step) + ",\"time\":" + format_float(unix_seconds());
+  std::string line =
+      (torn_ ? "\n{\"step\":" : "{\"step\":") + std::to_string(step) + ",\"time\":" + format_float(unix_seconds());
   for (const auto& [name, value] : scalars) {
     const auto replace = nlohmann::json::error_handler_t::replace;
     line += "," + nlohmann::json(name).dump(-1, ' ', false, replace) + ":" + to_json(value);
   }
-  return file_.write(line + "}\n");
+  Status written = file_.write(line + "}\n");
+  torn_ = !written.ok();
+  return written;
 }
 
 }  // namespace tenon

@@ -18,6 +18,7 @@ class JsonlWriter final : public SummaryWriter {
 
  private:
   OutputFile file_;
+  bool torn_ = false;  // the last write failed, maybe within a line
 };
 
 }  // namespace tenon

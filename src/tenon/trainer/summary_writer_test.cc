@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "tenon/base/fault.h"
 #include "tenon/base/text.h"
 #include "tenon/trainer/summary_jsonl.h"
 #include "tenon/trainer/summary_tensorboard.h"
@@ -59,6 +61,20 @@ TEST_F(SummaryTest, JsonlGoesOnWhereTheRunResumes) {
   writer.write(3, {{"x", 2}}).value();
   EXPECT_THAT(jsonl_steps(), ElementsAre(1, 2, 3));
   EXPECT_EQ(JsonlWriter::open(path("none/log.jsonl"), 0).error().code(), ErrorCode::not_found);
+}
+
+TEST_F(SummaryTest, AFailedWriteSpoilsNoOtherLine) {
+  JsonlWriter writer = JsonlWriter::open(path("log.jsonl"), 0).value();
+  writer.write(1, {}).value();
+  set_fault_handler([](std::string_view) { return ENOSPC; });
+  EXPECT_EQ(writer.write(2, {}).error().code(), ErrorCode::no_space);
+  set_fault_handler({});
+  OutputFile::append(path("log.jsonl")).value().write("{\"st").value();  // what a full disk may leave
+  writer.write(3, {}).value();
+  writer.write(4, {}).value();
+  EXPECT_THAT(split(read_file(path("log.jsonl")).value(), '\n').size(), 5u);
+  (void)JsonlWriter::open(path("log.jsonl"), 9).value();
+  EXPECT_THAT(jsonl_steps(), ElementsAre(1, 3, 4));
 }
 
 // The TFRecord and protocol buffer formats once more, written to read: no code is shared with the writer.

@@ -74,6 +74,7 @@ class ScanPrinter {
         carry_(static_cast<size_t>(op.attrs.integer("num_carry"))) {}
 
   void print() {
+    if (length_ == 0) return print_nothing();
     counter_ = vars_.add(w_, i32_constant(w_, 0), "tensor<i32>");
     for (size_t i = 0; i < op_.operands.size(); ++i) {
       vars_.add(w_, w_.name(op_.operands[i]), w_.type_text(op_.operands[i]));
@@ -96,17 +97,28 @@ class ScanPrinter {
   }
 
  private:
+  // No steps: a slice of no rows isn't allowed even where it is never run.
+  void print_nothing() {
+    for (size_t i = 0; i < op_.results.size(); ++i) {
+      w_.bind(op_.results[i], i < carry_ ? w_.name(op_.operands[i]) : zeros(w_.type(op_.results[i])));
+    }
+  }
+
+  std::string zeros(const TensorType& type) {
+    const std::string zero = w_.fresh(), buffer = w_.fresh();
+    const TensorType scalar{type.dtype, {}};
+    w_.line(fmt::format("{} = stablehlo.constant {}", zero, hlo_dense(Literal(scalar))));
+    w_.line(fmt::format("{} = stablehlo.broadcast_in_dim {}, dims = [] : ({}) -> {}", buffer, zero, hlo_type(scalar),
+                        hlo_type(type)));
+    return buffer;
+  }
+
   // One buffer a stacked result, all of zeros that the loop overwrites.
   void add_buffers() {
     first_buffer_ = vars_.size();
     for (size_t i = carry_; i < op_.results.size(); ++i) {
       const TensorType& type = w_.type(op_.results[i]);
-      const std::string zero = w_.fresh(), buffer = w_.fresh();
-      const TensorType scalar{type.dtype, {}};
-      w_.line(fmt::format("{} = stablehlo.constant {}", zero, hlo_dense(Literal(scalar))));
-      w_.line(fmt::format("{} = stablehlo.broadcast_in_dim {}, dims = [] : ({}) -> {}", buffer, zero, hlo_type(scalar),
-                          hlo_type(type)));
-      vars_.add(w_, buffer, hlo_type(type));
+      vars_.add(w_, zeros(type), hlo_type(type));
     }
   }
 

@@ -300,6 +300,9 @@ Tensor reshape(const Tensor& x, Dims shape) {
   const auto hole = std::find(shape.begin(), shape.end(), -1);
   if (hole != shape.end()) {
     *hole = 1;
+    if (std::any_of(shape.begin(), shape.end(), [](int64_t d) { return d < 0; })) {
+      shape_error("reshape: only one dimension may be left open, and no other negative");
+    }
     const int64_t rest = num_elements(shape), all = num_elements(x.dims());
     if (rest == 0 || all % rest != 0) shape_error("reshape: {} doesn't fill {}", to_string(x.type()), to_string(shape));
     *hole = all / rest;

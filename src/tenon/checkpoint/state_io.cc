@@ -1,0 +1,133 @@
+#include "tenon/checkpoint/state_io.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tenon/base/text.h"
+#include "tenon/runtime/block_copy.h"
+
+namespace tenon {
+namespace {
+
+// Where the component "k::p" of a stacked name is, and its numbers.
+struct Place {
+  std::string before, after;
+  int64_t first = 0, period = 1;
+};
+
+Place find_place(const StateArray& array) {
+  std::vector<std::string> parts = split(array.name, '.');
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const size_t colons = parts[i].find("::");
+    if (colons == std::string::npos) continue;
+    const auto first = parse_int(parts[i].substr(0, colons)), period = parse_int(parts[i].substr(colons + 2));
+    if (!first.ok() || !period.ok()) continue;
+    const auto at = parts.begin() + static_cast<int64_t>(i);
+    std::string before = join({parts.begin(), at}, "."), after = join({at + 1, parts.end()}, ".");
+    if (!before.empty()) before += '.';
+    if (!after.empty()) after.insert(0, ".");
+    return {std::move(before), std::move(after), *first, *period};
+  }
+  throw Error(ErrorCode::internal, "a stacked array whose name doesn't tell its layers").at(array.name);
+}
+
+Dims tensor_shape(const StateArray& array) {
+  return array.stack > 0 ? Dims(array.shape.begin() + 1, array.shape.end()) : array.shape;
+}
+
+Literal crop(const Literal& stored, const Dims& offset, const Dims& size, const Dims& result) {
+  Literal out(TensorType{stored.dtype(), result});
+  extract_block(stored.bytes(), stored.dims(), {offset, size}, byte_size(stored.dtype()), out.bytes());
+  return out;
+}
+
+// "a, b and 3 more".
+std::string list(const std::vector<std::string>& items) {
+  constexpr size_t kShown = 5;
+  std::string out = join({items.begin(), items.begin() + static_cast<int64_t>(std::min(items.size(), kShown))}, ", ");
+  if (items.size() > kShown) out += fmt::format(" and {} more", items.size() - kShown);
+  return out;
+}
+
+}  // namespace
+
+TensorType StateArray::stored_type(const Mesh& mesh) const { return {DType::f32, mesh.padded_dims(shape, partition)}; }
+
+std::vector<std::string> file_names(const StateArray& array) {
+  if (array.stack == 0) return {array.name};
+  const Place place = find_place(array);
+  std::vector<std::string> out;
+  for (int64_t r = 0; r < array.stack; ++r) {
+    out.push_back(fmt::format("{}{}{}", place.before, r * place.period + place.first, place.after));
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, Literal>> to_file_tensors(const StateArray& array, const Literal& stored) {
+  const std::vector<std::string> names = file_names(array);
+  std::vector<std::pair<std::string, Literal>> out;
+  Dims offset(array.shape.size(), 0), size = array.shape;
+  if (array.stack == 0) {
+    out.emplace_back(names[0], crop(stored, offset, size, array.shape));
+    return out;
+  }
+  size[0] = 1;
+  for (const std::string& name : names) {
+    out.emplace_back(name, crop(stored, offset, size, tensor_shape(array)));
+    ++offset[0];
+  }
+  return out;
+}
+
+void check_compatible(std::span<const StateArray> arrays, const OpenedCheckpoint& checkpoint,
+                      std::string_view ignored) {
+  std::map<std::string, TensorType> expected;
+  for (const StateArray& array : arrays) {
+    for (const std::string& name : file_names(array)) expected[name] = {DType::f32, tensor_shape(array)};
+  }
+  std::vector<std::string> missing, unexpected, shapes;
+  for (const std::string& name : checkpoint.names()) {
+    const auto it = expected.find(name);
+    if (it == expected.end()) {
+      if (ignored.empty() || !name.starts_with(ignored)) unexpected.push_back(name);
+      continue;
+    }
+    const TensorType got = checkpoint.type(name).value();
+    if (got != it->second)
+      shapes.push_back(fmt::format("{} ({}, expected {})", name, to_string(got), to_string(it->second)));
+    expected.erase(it);
+  }
+  for (const auto& [name, type] : expected) missing.push_back(name);
+  if (missing.empty() && unexpected.empty() && shapes.empty()) return;
+
+  std::vector<std::string> parts;
+  if (!missing.empty()) parts.push_back("missing: " + list(missing));
+  if (!unexpected.empty()) parts.push_back("unexpected: " + list(unexpected));
+  if (!shapes.empty()) parts.push_back("of another shape: " + list(shapes));
+  throw Error(ErrorCode::incompatible, "the checkpoint is of another architecture; " + join(parts, "; "))
+      .at(checkpoint.path())
+      .hint("use the config it was trained with (config.toml beside it), or another directory");
+}
+
+Array restore_array(const StateArray& array, const OpenedCheckpoint& checkpoint,
+                    const std::shared_ptr<const Backend>& backend, const Mesh& mesh) {
+  Literal stored(array.stored_type(mesh));
+  ArraySlice slice{Dims(array.shape.size(), 0), array.shape};
+  if (array.stack > 0) slice.size[0] = 1;
+  for (const std::string& name : file_names(array)) {
+    const Literal tensor = checkpoint.read(name).value();
+    if (tensor.type() != TensorType{DType::f32, tensor_shape(array)}) {
+      throw Error(ErrorCode::incompatible, "a tensor of another type")
+          .at(name)
+          .got(to_string(tensor.type()))
+          .expected(to_string(TensorType{DType::f32, tensor_shape(array)}));
+    }
+    insert_block(tensor.bytes(), slice, stored.dims(), byte_size(DType::f32), stored.bytes());
+    if (array.stack > 0) ++slice.offset[0];
+  }
+  return Array::from_literal(backend, mesh, array.partition, stored);
+}
+
+}  // namespace tenon

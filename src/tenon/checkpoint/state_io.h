@@ -1,0 +1,42 @@
+// Between arrays as programs hold them and tensors as files hold them.
+//
+// In memory the arrays of a stack of layers lie behind one another and are padded to what the mesh divides. In files
+// every layer has a tensor of its own, of its logical shape: any mesh and loop form can read what another has written.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tenon/checkpoint/checkpoint.h"
+#include "tenon/runtime/array.h"
+
+namespace tenon {
+
+// One f32 array of the state. In the name of a stacked one, the component "k::p" says that row r is layer r * p + k:
+// "decoder.layers.1::2.scale" is "decoder.layers.1.scale", "decoder.layers.3.scale", … in files.
+struct StateArray {
+  std::string name;
+  Dims shape;         // logical, stack included
+  int64_t stack = 0;  // layers in front; 0: none
+  PartitionSpec partition;
+  // As programs hold it on `mesh`: padded.
+  TensorType stored_type(const Mesh& mesh) const;
+};
+
+// The tensors of one array, in the order of its rows. Throws `internal` when a stacked array's name has no "k::p".
+std::vector<std::string> file_names(const StateArray& array);
+// What goes into files: `stored` without its padding, layers apart.
+std::vector<std::pair<std::string, Literal>> to_file_tensors(const StateArray& array, const Literal& stored);
+
+// Throws `incompatible`, naming what is missing, unexpected and of another shape, unless the checkpoint holds exactly
+// these arrays. Tensors whose names begin with `ignored` (unless empty) may be there or not.
+void check_compatible(std::span<const StateArray> arrays, const OpenedCheckpoint& checkpoint,
+                      std::string_view ignored = {});
+// The array, padded and put on the devices of `mesh`. Throws what reading the checkpoint gives.
+Array restore_array(const StateArray& array, const OpenedCheckpoint& checkpoint,
+                    const std::shared_ptr<const Backend>& backend, const Mesh& mesh);
+
+}  // namespace tenon

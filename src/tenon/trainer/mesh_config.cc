@@ -1,0 +1,29 @@
+#include "tenon/trainer/mesh_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tenon {
+
+void MeshConfig::check(Checker& c) const {
+  const Mesh::Sizes sizes = {pipeline, data, expert, fsdp, seq, model};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    c.require(sizes[i] >= 1 || sizes[i] == -1, kMeshAxes[i], "must be at least 1, or -1 for what the other axes leave");
+  }
+  c.require(std::count(sizes.begin(), sizes.end(), -1) <= 1, "data", "only one axis may be -1");
+}
+
+Mesh MeshConfig::resolve(int64_t num_devices) const {
+  const Mesh mesh = Mesh::resolve({pipeline, data, expert, fsdp, seq, model}, num_devices);
+  for (const char* axis : {"pipeline", "seq"}) {
+    if (mesh.size(axis) > 1) {
+      throw Error(ErrorCode::unsupported, fmt::format("training over the mesh axis '{}'", axis))
+          .at(fmt::format("mesh.{}", axis))
+          .hint("use data, fsdp, expert or model");
+    }
+  }
+  return mesh;
+}
+
+}  // namespace tenon

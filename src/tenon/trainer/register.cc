@@ -1,0 +1,10 @@
+#include "tenon/trainer/register.h"
+
+#include "tenon/config/registry.h"
+#include "tenon/trainer/trainer.h"
+
+namespace tenon {
+
+void register_trainer(Registry& registry) { registry.add<Trainer>(); }
+
+}  // namespace tenon

@@ -1,0 +1,246 @@
+#include "tenon/trainer/run.h"
+
+#include <fmt/format.h>
+
+#include <numbers>
+#include <utility>
+
+#include "tenon/base/file.h"
+#include "tenon/base/text.h"
+#include "tenon/config/text.h"
+#include "tenon/data/prefetch.h"
+#include "tenon/trainer/summary_jsonl.h"
+#include "tenon/trainer/summary_tensorboard.h"
+
+namespace tenon {
+namespace {
+
+bool is_due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
+
+}  // namespace
+
+Run::Run(const Trainer& trainer, const RunOptions& options)
+    : trainer_(trainer),
+      config_(trainer.config()),
+      options_(options),
+      config_text_(to_toml(config_)),
+      log_(options.quiet ? nullptr : options.out),
+      held_out_(trainer.data().held_out()) {}
+Run::~Run() = default;
+
+TrainResult Run::train() {
+  open_dir();
+  compile_programs();
+  start();
+  open_summaries();
+  loop();
+  settle();
+  if (stop_.requested()) leave_interrupted();
+  if (evaluated_step_ != step_) evaluate();
+  if (stop_.requested()) leave_interrupted();
+  if (saved_step_ != step_) save();
+  saver_->wait();
+  result_.step = step_;
+  result_.tokens_per_s = steps_time_.seconds() > 0 ? tokens_ / steps_time_.seconds() : 0;
+  RunLog(options_.out).line(format_final(result_));
+  return result_;
+}
+
+void Run::open_dir() {
+  if (options_.dir.empty()) throw Error(ErrorCode::invalid_argument, "a run needs a directory").at("dir");
+  if (options_.resume == Resume::must && !is_dir(options_.dir)) {
+    throw Error(ErrorCode::not_found, "there is nothing to resume").at(options_.dir);
+  }
+  saver_ = std::make_unique<AsyncSaver>(options_.dir, SaveOptions{.keep_last = config_.keep_last_n});
+}
+
+void Run::compile_programs() {
+  if (options_.backend == nullptr) options_.backend = Backend::open(options_.platform);
+  const Mesh mesh = config_.mesh.resolve(options_.backend->num_devices());
+  log_.line(fmt::format("{} x {} ({}), mesh {}", mesh.num_devices(), options_.backend->platform(),
+                        options_.backend->device_kind(), to_string(mesh)));
+  log_.line(trainer_.data().describe());
+  log_.line(format_parameters(describe_state(trainer_.model())));
+  SessionSettings settings{
+      options_.backend,
+      {mesh, batch_types(config_.data->batch_size, config_.data->sequence_length), config_.accumulation},
+      config_.seed,
+      options_.compile_cache ? &cache_ : nullptr};
+  session_ = std::make_unique<TrainSession>(trainer_.model(), trainer_.learner(), std::move(settings));
+  log_.line(format_compiled("train step", session_->train_executable()));
+  log_.line(fmt::format("train step: {}FLOPs", format_count(static_cast<uint64_t>(session_->flops()))));
+  if (held_out_ != nullptr) log_.line(format_compiled("eval step", session_->prepare_eval()));
+}
+
+void Run::start() {
+  const std::vector<int64_t> steps = list_steps(options_.dir).value();
+  if (!steps.empty() && options_.resume == Resume::never) {
+    throw Error(ErrorCode::invalid_argument, "the directory already has checkpoints, and resume is 'never'")
+        .at(join_path(options_.dir, step_dir_name(steps.back())))
+        .hint("choose another directory, or resume");
+  }
+  if (steps.empty() && options_.resume == Resume::must) {
+    throw Error(ErrorCode::not_found, "there is no checkpoint to resume from").at(options_.dir);
+  }
+  if (steps.empty()) {
+    session_->initialize();
+  } else {
+    resume_from(open_latest(options_.dir).value());
+  }
+  write_file_atomic(join_path(options_.dir, "config.toml"), config_text_).value();
+}
+
+void Run::resume_from(const OpenedCheckpoint& checkpoint) {
+  for (const std::string& warning : checkpoint.warnings()) log_.line("warning: " + warning);
+  session_->restore(checkpoint);
+  step_ = checkpoint.step();
+  saved_step_ = step_;
+  if (const auto it = checkpoint.metadata().find("train_loss"); it != checkpoint.metadata().end()) {
+    result_.train_loss = parse_double(it->second).value();
+  }
+  log_.line(fmt::format("resuming from {} (step {})", checkpoint.path(), step_));
+  report_config_changes(checkpoint);
+}
+
+void Run::report_config_changes(const OpenedCheckpoint& checkpoint) {
+  try {
+    const std::string text = checkpoint.file("config.toml").value();
+    if (text == config_text_) return;
+    for (const Difference& d : diff(*from_toml(text, checkpoint.path() + "/config.toml"), config_)) {
+      log_.line(
+          fmt::format("config changed: {}: {} -> {}", d.path, d.before.value_or("(none)"), d.after.value_or("(none)")));
+    }
+  } catch (const Error& e) {
+    log_.line(fmt::format("warning: the checkpoint's config can't be compared: {}", e.what()));
+  }
+}
+
+void Run::open_summaries() {
+  const int64_t first = step_ + 1;
+  summaries_.push_back(
+      std::make_unique<JsonlWriter>(JsonlWriter::open(join_path(options_.dir, "metrics.jsonl"), first).value()));
+  summaries_.push_back(std::make_unique<TensorBoardWriter>(
+      TensorBoardWriter::open(join_path(options_.dir, "tensorboard"), first).value()));
+}
+
+void Run::loop() {
+  if (step_ >= config_.max_steps) return;
+  Prefetcher batches(trainer_.data(), step_);
+  steps_time_.start();
+  while (step_ < config_.max_steps && !stop_.requested()) {
+    const std::optional<Batch> batch = batches.next();
+    if (!batch) break;
+    Array metrics = session_->train_step(step_, *batch);
+    settle();  // of the step before, while this one runs
+    pending_ = Pending{step_++, std::move(metrics)};
+    pause_if_due();
+  }
+  settle();
+  steps_time_.stop();
+}
+
+// Evaluating and saving aren't counted as time of the steps.
+void Run::pause_if_due() {
+  const bool eval = is_due(step_, config_.eval_every_n_steps), keep = is_due(step_, config_.save_every_n_steps);
+  if (!eval && !keep) return;
+  settle();
+  steps_time_.stop();
+  if (eval) evaluate();
+  if (keep && !stop_.requested()) save();
+  steps_time_.start();
+}
+
+void Run::settle() {
+  if (!pending_) return;
+  const Pending done = *std::exchange(pending_, std::nullopt);
+  const Literal values = done.metrics.to_literal();
+  Scalars metrics;
+  for (size_t i = 0; i < session_->metric_names().size(); ++i) {
+    metrics[session_->metric_names()[i]] = values.as_double(static_cast<int64_t>(i));
+  }
+  const int64_t count = done.step + 1;
+  ++steps_;
+  ++window_.steps;
+  window_.loss += metrics.at("loss");
+  window_.tokens += metrics.at("num_tokens");
+  tokens_ += metrics.at("num_tokens");
+  if (is_due(count, config_.log_every_n_steps) || count == config_.max_steps) log_window(count, metrics);
+  log_.bar(progress(count));
+  if (metrics.at("skipped_in_a_row") >= static_cast<double>(trainer_.learner().max_skipped_steps())) {
+    leave_non_finite(count, metrics);
+  }
+}
+
+Progress Run::progress(int64_t step) const {
+  Progress p{.step = step, .max_steps = config_.max_steps, .loss = result_.train_loss};
+  const double seconds = steps_time_.seconds();
+  p.tokens_per_s = seconds > 0 ? tokens_ / seconds : 0;
+  p.eta_s = steps_ > 0 ? seconds / static_cast<double>(steps_) * static_cast<double>(config_.max_steps - step) : 0;
+  return p;
+}
+
+void Run::log_window(int64_t step, const Scalars& metrics) {
+  const double seconds = steps_time_.seconds() - window_.since;
+  result_.train_loss = window_.loss / static_cast<double>(window_.steps);
+  Progress p = progress(step);
+  p.loss = result_.train_loss;
+  p.grad_norm = metrics.at("grad_norm");
+  p.learning_rate = trainer_.learner().scalars(step - 1).at("learning_rate");
+  p.tokens_per_s = seconds > 0 ? window_.tokens / seconds : 0;
+  window_ = Window{.since = steps_time_.seconds()};
+
+  log_.line(format_progress(p));
+  if (metrics.at("skipped_in_a_row") > 0) log_.line(fmt::format("warning: step {} was skipped: not finite", step));
+  Scalars out;
+  for (const auto& [name, value] : metrics) out["train/" + name] = value;
+  out["train/loss"] = p.loss;
+  out["train/learning_rate"] = p.learning_rate;
+  out["train/tokens_per_s"] = p.tokens_per_s;
+  write_summaries(step, out);
+}
+
+void Run::evaluate() {
+  if (held_out_ == nullptr) return;
+  const std::optional<EvalResult> eval = session_->evaluate(*held_out_, &stop_.flag());
+  if (!eval) return;
+  evaluated_step_ = step_;
+  result_.eval_loss = eval->loss;
+  result_.bits_per_byte = eval->loss / std::numbers::ln2;
+  log_.line(fmt::format("eval at step {}: loss {:.4f}  bits_per_byte {:.4f}", step_, *result_.eval_loss,
+                        *result_.bits_per_byte));
+  write_summaries(step_, {{"eval/loss", *result_.eval_loss}, {"eval/bits_per_byte", *result_.bits_per_byte}});
+}
+
+void Run::save() {
+  SaveRequest request;
+  request.step = step_;
+  request.tensors = session_->export_state();
+  request.files = {{"config.toml", config_text_}};
+  request.metadata = {{"train_loss", format_float(result_.train_loss)}};
+  saver_->save(std::move(request));
+  saved_step_ = step_;
+}
+
+void Run::write_summaries(int64_t step, const Scalars& scalars) {
+  for (const auto& writer : summaries_) writer->write(step, scalars).value();
+}
+
+void Run::leave_interrupted() {
+  if (saved_step_ != step_) save();
+  saver_->wait();
+  throw Error(ErrorCode::interrupted,
+              fmt::format("stopped by {} after step {}; everything is saved", stop_.name(), step_))
+      .at(join_path(options_.dir, step_dir_name(step_)))
+      .hint("run it again to go on");
+}
+
+void Run::leave_non_finite(int64_t step, const Scalars& metrics) {
+  saver_->wait();
+  throw Error(ErrorCode::non_finite, fmt::format("{} steps in a row had a loss or a gradient that isn't finite",
+                                                 trainer_.learner().max_skipped_steps()))
+      .at(fmt::format("step {}", step))
+      .got(fmt::format("loss {}, gradient norm {}", metrics.at("loss"), metrics.at("grad_norm")))
+      .hint("lower the learning rate, or look at the data of these steps; the last checkpoint is untouched");
+}
+
+}  // namespace tenon

@@ -1,0 +1,95 @@
+// One run of a trainer in a directory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/base/clock.h"
+#include "tenon/checkpoint/async_saver.h"
+#include "tenon/data/dataset.h"
+#include "tenon/trainer/run_log.h"
+#include "tenon/trainer/stop_signal.h"
+#include "tenon/trainer/summary_writer.h"
+#include "tenon/trainer/train_session.h"
+#include "tenon/trainer/trainer.h"
+
+namespace tenon {
+
+// Seconds between start and stop, added up.
+class Stopwatch {
+ public:
+  void start() { running_since_ = steady_seconds(); }
+  void stop() {
+    before_ = seconds();
+    running_since_.reset();
+  }
+  double seconds() const { return before_ + (running_since_ ? steady_seconds() - *running_since_ : 0); }
+
+ private:
+  double before_ = 0;
+  std::optional<double> running_since_;
+};
+
+class Run {
+ public:
+  Run(const Trainer& trainer, const RunOptions& options);
+  ~Run();
+  TrainResult train();
+
+ private:
+  // A step whose metrics may still be on the way.
+  struct Pending {
+    int64_t step = 0;
+    Array metrics;
+  };
+  // Sums since the last log line.
+  struct Window {
+    int64_t steps = 0;
+    double loss = 0, tokens = 0;
+    double since = 0;  // on the clock of the steps
+  };
+
+  void open_dir();
+  void compile_programs();
+  void start();
+  void resume_from(const OpenedCheckpoint& checkpoint);
+  void report_config_changes(const OpenedCheckpoint& checkpoint);
+  void open_summaries();
+  void loop();
+  void pause_if_due();
+  // Reads the metrics of the step before, if they weren't yet.
+  void settle();
+  void log_window(int64_t step, const Scalars& metrics);
+  Progress progress(int64_t step) const;
+  void evaluate();
+  void save();
+  void write_summaries(int64_t step, const Scalars& scalars);
+  [[noreturn]] void leave_interrupted();
+  [[noreturn]] void leave_non_finite(int64_t step, const Scalars& metrics);
+
+  const Trainer& trainer_;
+  const Trainer::Config& config_;
+  RunOptions options_;
+  std::string config_text_;
+  RunLog log_;
+  StopSignal stop_;
+  std::unique_ptr<AsyncSaver> saver_;
+  CompileCache cache_;
+  std::unique_ptr<TrainSession> session_;
+  std::unique_ptr<Dataset> held_out_;
+  std::vector<std::unique_ptr<SummaryWriter>> summaries_;
+
+  int64_t step_ = 0;  // steps started
+  std::optional<Pending> pending_;
+  std::optional<int64_t> saved_step_, evaluated_step_;
+  Window window_;
+  TrainResult result_;
+  // Of this process: time on steps alone, steps whose metrics are in, and their tokens.
+  Stopwatch steps_time_;
+  int64_t steps_ = 0;
+  double tokens_ = 0;
+};
+
+}  // namespace tenon

@@ -1,0 +1,29 @@
+// Stopping a run from outside: Ctrl-C and SIGTERM.
+#pragma once
+
+#include <atomic>
+#include <csignal>
+
+namespace tenon {
+
+// While it lives, the first SIGINT or SIGTERM is only noted; a second one ends the process at once, as it would without
+// us. One at a time.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  bool requested() const;
+  // Turns true when a signal has come.
+  const std::atomic<bool>& flag() const;
+  // "SIGINT" or "SIGTERM", the one that came.
+  const char* name() const;
+
+ private:
+  struct sigaction before_int_{};
+  struct sigaction before_term_{};
+};
+
+}  // namespace tenon

@@ -1,0 +1,98 @@
+#include "tenon/trainer/train_session.h"
+
+#include "tenon/data/prefetch.h"
+
+namespace tenon {
+
+TrainSession::TrainSession(const Model& model, const Learner& learner, SessionSettings settings)
+    : model_(model),
+      learner_(learner),
+      settings_(std::move(settings)),
+      program_(make_train_program(model, learner, settings_.step)),
+      train_(compile(settings_.backend, settings_.step.mesh, program_.program, settings_.cache)),
+      seed_(on_devices(seed_words(settings_.seed))) {}
+
+Array TrainSession::on_devices(const Literal& literal) const {
+  return Array::from_literal(settings_.backend, settings_.step.mesh, {}, literal);
+}
+
+const Executable& TrainSession::prepare_eval() {
+  if (!eval_) {
+    Program program = make_eval_program(model_, settings_.step.mesh, settings_.step.batch);
+    eval_ = compile(settings_.backend, settings_.step.mesh, std::move(program), settings_.cache);
+  }
+  return *eval_;
+}
+
+void TrainSession::initialize() {
+  const Executable init = compile(settings_.backend, settings_.step.mesh,
+                                  make_init_program(model_, learner_, settings_.step.mesh), settings_.cache);
+  state_ = init(std::vector<Array>{seed_});
+}
+
+void TrainSession::restore(const OpenedCheckpoint& checkpoint) {
+  check_compatible(layout().arrays, checkpoint);
+  std::vector<Array> state;
+  for (const StateArray& array : layout().arrays) {
+    state.push_back(restore_array(array, checkpoint, settings_.backend, settings_.step.mesh));
+  }
+  state_ = std::move(state);
+}
+
+void TrainSession::add_batch(std::vector<Array>& args, const Batch& batch) const {
+  for (const Literal* literal : batch_arrays(batch)) {
+    args.push_back(Array::from_literal(settings_.backend, settings_.step.mesh, batch_partition(), *literal));
+  }
+}
+
+Array TrainSession::train_step(int64_t step, const Batch& batch) {
+  check(!state_.empty(), "train_step: no state");
+  std::vector<double> scalars;
+  for (const auto& [name, value] : learner_.scalars(step)) scalars.push_back(value);
+  std::vector<Array> args = state_;
+  args.push_back(seed_);
+  args.push_back(on_devices(Literal::scalar_int(DType::i32, step)));
+  args.push_back(on_devices(Literal::from(DType::f32, {static_cast<int64_t>(scalars.size())}, scalars)));
+  add_batch(args, batch);
+  std::vector<Array> results = train_(args);
+  Array metrics = std::move(results.back());
+  results.pop_back();
+  state_ = std::move(results);
+  return metrics;
+}
+
+std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const std::atomic<bool>* stop) {
+  check(!state_.empty(), "evaluate: no state");
+  const Executable& eval = prepare_eval();
+  const std::vector<Array> model_state(state_.begin(), state_.begin() + static_cast<int64_t>(layout().model.size()));
+  double sum = 0, weight = 0;
+  Array pending;
+  const auto read_pending = [&] {
+    if (!pending) return;
+    const Literal both = pending.to_literal();
+    sum += both.as_double(0);
+    weight += both.as_double(1);
+  };
+  Prefetcher batches(dataset, 0);
+  while (const std::optional<Batch> batch = batches.next()) {
+    if (stop != nullptr && stop->load()) return std::nullopt;
+    std::vector<Array> args = model_state;
+    add_batch(args, *batch);
+    Array next = eval(args)[0];
+    read_pending();
+    pending = std::move(next);
+  }
+  read_pending();
+  return EvalResult{weight > 0 ? sum / weight : 0, weight};
+}
+
+std::vector<std::pair<std::string, Literal>> TrainSession::export_state() const {
+  std::vector<std::pair<std::string, Literal>> out;
+  for (size_t i = 0; i < state_.size(); ++i) {
+    auto tensors = to_file_tensors(layout().arrays[i], state_[i].to_literal());
+    std::move(tensors.begin(), tensors.end(), std::back_inserter(out));
+  }
+  return out;
+}
+
+}  // namespace tenon

@@ -1,0 +1,297 @@
+#include "tenon/trainer/train_step.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <set>
+
+#include "tenon/ir/op_def.h"
+#include "tenon/ir/ops.h"
+#include "tenon/ir/random.h"
+#include "tenon/nn/initializers.h"
+#include "tenon/passes/dce.h"
+#include "tenon/stablehlo/emit.h"
+#include "tenon/trainer/gradients.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kLearnerPrefix = "learner.";
+const TensorType kSeedType{DType::u32, {2}};
+
+// What goes into a program and comes out, gathered argument by argument.
+struct Signature {
+  std::vector<std::string> names;
+  std::vector<TensorType> types;
+  std::vector<PartitionSpec> specs;
+
+  void add(std::string name, TensorType type, PartitionSpec spec = {}) {
+    names.push_back(std::move(name));
+    types.push_back(std::move(type));
+    specs.push_back(std::move(spec));
+  }
+  void add_state(const StateLayout& layout, size_t count, const Mesh& mesh) {
+    for (size_t i = 0; i < count; ++i) {
+      const StateArray& a = layout.arrays[i];
+      add(a.name, a.stored_type(mesh), a.partition);
+    }
+  }
+  void add_batch(const BatchTypes& batch) {
+    for (const auto& [name, type] : batch) add("batch." + name, type, batch_partition());
+  }
+};
+
+// Takes the arguments of a program one after another.
+class Arguments {
+ public:
+  explicit Arguments(const std::vector<Tensor>& tensors) : tensors_(tensors) {}
+  Tensor take() { return tensors_.at(next_++); }
+  Nest take_all(const std::vector<ParamInfo>& infos) {
+    Nest out;
+    for (const ParamInfo& info : infos) out.emplace(info.path, take());
+    return out;
+  }
+  Nest take_batch(const BatchTypes& types) {
+    Nest out;
+    for (const auto& [name, type] : types) out.emplace(name, take());
+    return out;
+  }
+
+ private:
+  const std::vector<Tensor>& tensors_;
+  size_t next_ = 0;
+};
+
+void append(std::vector<Tensor>& out, const std::vector<ParamInfo>& infos, const Nest& values) {
+  for (const ParamInfo& info : infos) out.push_back(values.at(info.path));
+}
+
+// Optimizes and prints `graph`. Argument i of the first `num_donated` gives its memory to result i.
+Program finish(Graph& graph, const Mesh& mesh, const Signature& in, std::vector<PartitionSpec> result_specs,
+               size_t num_donated, double* flops = nullptr) {
+  eliminate_dead_code(graph);
+  if (flops != nullptr) *flops = count_flops(*graph.trace, graph.root);
+  Program p;
+  p.num_devices = mesh.num_devices();
+  p.arg_types = in.types;
+  p.arg_specs = in.specs;
+  p.arg_names = in.names;
+  p.result_types = graph.result_types();
+  p.result_specs = std::move(result_specs);
+  EmitOptions options;
+  options.mesh = mesh;
+  options.param_specs = p.arg_specs;
+  options.result_specs = p.result_specs;
+  options.aliases.resize(in.types.size());
+  for (size_t i = 0; i < num_donated; ++i) {
+    options.aliases[i] = static_cast<int64_t>(i);
+    p.donated.push_back(static_cast<int>(i));
+  }
+  p.text = emit_stablehlo(graph, options);
+  return p;
+}
+
+std::vector<PartitionSpec> state_specs(const StateLayout& layout) {
+  std::vector<PartitionSpec> out;
+  for (const StateArray& a : layout.arrays) out.push_back(a.partition);
+  return out;
+}
+
+Nest select_by_name(const StateLayout& layout, const Nest& all, bool trainable) {
+  Nest out;
+  for (const ParamInfo& info : layout.model) {
+    if (info.trainable == trainable) out.emplace(info.path, all.at(info.path));
+  }
+  return out;
+}
+
+// Named numbers as one array, so that one transfer brings them to the host.
+class Metrics {
+ public:
+  void add(std::string name, const Tensor& value) {
+    Tensor flat = reshape(convert(value, DType::f32), {-1});
+    for (int64_t i = 0; i < flat.dim(0); ++i)
+      names_.push_back(value.rank() == 0 ? name : fmt::format("{}.{}", name, i));
+    values_.push_back(std::move(flat));
+  }
+  Tensor packed() const { return concatenate(values_, 0); }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<Tensor> values_;
+};
+
+void check_batch(const StepSettings& settings) {
+  for (const auto& [name, type] : settings.batch) {
+    const int64_t pieces = settings.mesh.shards(batch_partition().dims()[0]);
+    if (settings.accumulation < 1 || type.dims[0] % (settings.accumulation * pieces) != 0) {
+      throw Error(ErrorCode::mesh_mismatch, "the batch doesn't divide over the mesh")
+          .at("data.batch_size")
+          .got(fmt::format("{}", type.dims[0]))
+          .expected(fmt::format("a multiple of {} (mesh axes data, expert and fsdp together {}, accumulation {})",
+                                settings.accumulation * pieces, pieces, settings.accumulation));
+    }
+  }
+}
+
+// The body of the train step.
+class StepTracer {
+ public:
+  StepTracer(const Model& model, const Learner& learner, const StateLayout& layout, const StepSettings& settings,
+             std::vector<std::string> scalar_names)
+      : model_(model),
+        learner_(learner),
+        layout_(layout),
+        settings_(settings),
+        scalar_names_(std::move(scalar_names)) {}
+
+  std::vector<Tensor> operator()(const std::vector<Tensor>& tensors) {
+    Arguments args(tensors);
+    const Nest model_state = args.take_all(layout_.model), learner_state = args.take_all(layout_.learner);
+    const Tensor seed = args.take(), step = args.take(), scalars = args.take();
+    const Nest batch = args.take_batch(settings_.batch);
+    const Nest params = select_by_name(layout_, model_state, true),
+               states = select_by_name(layout_, model_state, false);
+
+    const Tensor key = fold_in(fold_in(seed, "train"), step);
+    Gradients g = gradients(model_, params, states, batch, key, settings_.accumulation);
+    current_trace().set_path("learner");
+    for (const ParamInfo& info : layout_.model) {
+      if (info.trainable) g.grads.at(info.path) = shard(g.grads.at(info.path), info.partition);
+    }
+    const Learner::Update update =
+        learner_.update(layout_.model, params, g.grads, learner_state, g.loss, step, unpack(scalars));
+    current_trace().set_path("");
+    return results(model_state, g, update);
+  }
+
+  const std::vector<std::string>& metric_names() const { return metrics_.names(); }
+
+ private:
+  Nest unpack(const Tensor& scalars) const {
+    Nest out;
+    for (size_t i = 0; i < scalar_names_.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      out.emplace(scalar_names_[i], reshape(slice_dim(scalars, 0, at, at + 1), {}));
+    }
+    return out;
+  }
+
+  std::vector<Tensor> results(const Nest& before, const Gradients& g, const Learner::Update& update) {
+    std::vector<Tensor> out;
+    for (const ParamInfo& info : layout_.model) {
+      const Tensor& old = before.at(info.path);
+      out.push_back(info.trainable ? update.values.at(info.path)
+                                   : select(broadcast_to(update.applied, old.dims()), g.states.at(info.path), old));
+    }
+    append(out, layout_.learner, update.state);
+    metrics_.add("loss", g.loss);
+    metrics_.add("grad_norm", update.grad_norm);
+    metrics_.add("num_tokens", g.num_tokens);
+    metrics_.add("skipped", update.skipped);
+    metrics_.add("skipped_in_a_row", update.skipped_in_a_row);
+    for (const auto& [path, output] : g.summaries) metrics_.add(path, output.value);
+    out.push_back(metrics_.packed());
+    return out;
+  }
+
+  const Model& model_;
+  const Learner& learner_;
+  const StateLayout& layout_;
+  const StepSettings& settings_;
+  std::vector<std::string> scalar_names_;
+  Metrics metrics_;
+};
+
+}  // namespace
+
+BatchTypes batch_types(int64_t batch_size, int64_t sequence_length) {
+  const TensorType type{DType::i32, {batch_size, sequence_length}};
+  return {{"input_ids", type}, {"positions", type}, {"segment_ids", type}, {"target_labels", type}};
+}
+
+std::vector<const Literal*> batch_arrays(const Batch& batch) {
+  return {&batch.input_ids, &batch.positions, &batch.segment_ids, &batch.target_labels};
+}
+
+PartitionSpec batch_partition() { return {{"data", "expert", "fsdp"}}; }
+
+Literal seed_words(int64_t seed) {
+  Literal out(kSeedType);
+  const auto bits = static_cast<uint64_t>(seed);
+  out.set_int(0, static_cast<int64_t>(bits >> 32));
+  out.set_int(1, static_cast<int64_t>(bits & 0xffffffffU));
+  return out;
+}
+
+StateLayout layout_state(const Model& model, const Learner& learner) {
+  StateLayout out{describe_state(model), {}, {}};
+  out.learner = learner.describe(out.model);
+  std::set<std::string> names;
+  const auto add = [&](std::string name, const ParamInfo& info) {
+    if (!names.insert(name).second) throw Error(ErrorCode::invalid_argument, "two arrays of one name").at(name);
+    out.arrays.push_back({std::move(name), info.logical_shape(), info.stack, info.partition});
+  };
+  for (const ParamInfo& info : out.model) add(info.path, info);
+  for (const ParamInfo& info : out.learner) add(std::string(kLearnerPrefix) + info.path, info);
+  return out;
+}
+
+Program make_init_program(const Model& model, const Learner& learner, const Mesh& mesh) {
+  const StateLayout layout = layout_state(model, learner);
+  Signature in;
+  in.add("seed", kSeedType);
+  Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& args) {
+    const Nest values = init_state(model, fold_in(args[0], "init"), mesh);
+    std::vector<Tensor> out;
+    append(out, layout.model, values);
+    append(out, layout.learner, learner.init(layout.model, values));
+    return out;
+  });
+  return finish(graph, mesh, in, state_specs(layout), 0);
+}
+
+TrainProgram make_train_program(const Model& model, const Learner& learner, const StepSettings& settings) {
+  check_batch(settings);
+  TrainProgram out;
+  out.layout = layout_state(model, learner);
+  for (const auto& [name, value] : learner.scalars(0)) out.scalar_names.push_back(name);
+  const size_t num_state = out.layout.arrays.size();
+  Signature in;
+  in.add_state(out.layout, num_state, settings.mesh);
+  in.add("seed", kSeedType);
+  in.add("step", {DType::i32, {}});
+  in.add("scalars", {DType::f32, {static_cast<int64_t>(out.scalar_names.size())}});
+  in.add_batch(settings.batch);
+
+  StepTracer tracer(model, learner, out.layout, settings, out.scalar_names);
+  Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& args) { return tracer(args); });
+  out.metric_names = tracer.metric_names();
+  std::vector<PartitionSpec> result_specs = state_specs(out.layout);
+  result_specs.emplace_back();  // metrics
+  out.program = finish(graph, settings.mesh, in, std::move(result_specs), num_state, &out.flops);
+  return out;
+}
+
+Program make_eval_program(const Model& model, const Mesh& mesh, const BatchTypes& batch) {
+  check_batch({mesh, batch, 1});
+  StateLayout layout{describe_state(model), {}, {}};
+  Signature in;
+  for (const ParamInfo& info : layout.model) {
+    layout.arrays.push_back({info.path, info.logical_shape(), info.stack, info.partition});
+  }
+  in.add_state(layout, layout.arrays.size(), mesh);
+  in.add_batch(batch);
+  Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& tensors) {
+    Arguments args(tensors);
+    const Nest state = args.take_all(layout.model), inputs = args.take_batch(batch);
+    const LossSum loss = functional(model, &Model::forward, state, Tensor(), false, inputs).result;
+    return std::vector<Tensor>{concatenate(std::vector<Tensor>{reshape(convert(loss.sum, DType::f32), {1}),
+                                                               reshape(convert(loss.weight, DType::f32), {1})},
+                                           0)};
+  });
+  return finish(graph, mesh, in, {PartitionSpec()}, 0);
+}
+
+}  // namespace tenon

@@ -1,0 +1,61 @@
+// The programs of a run, ready to compile: init, train step, eval step.
+//
+// The train step is two graph functions composed into one program: gradients (gradients.h) and the learner's update.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tenon/checkpoint/state_io.h"
+#include "tenon/data/dataset.h"
+#include "tenon/nn/model.h"
+#include "tenon/optim/learner.h"
+#include "tenon/runtime/program.h"
+
+namespace tenon {
+
+// Types of a batch's arrays, by the names a model knows them by.
+using BatchTypes = std::map<std::string, TensorType>;
+BatchTypes batch_types(int64_t batch_size, int64_t sequence_length);
+// The arrays of a batch in the order of those names.
+std::vector<const Literal*> batch_arrays(const Batch& batch);
+// The first dimension of every array of a batch is split over all axes that hold different examples.
+PartitionSpec batch_partition();
+
+// A run's state: the model's parameters and states, then what the learner keeps, under "learner.".
+struct StateLayout {
+  std::vector<ParamInfo> model, learner;
+  std::vector<StateArray> arrays;  // the model's, then the learner's
+};
+StateLayout layout_state(const Model& model, const Learner& learner);
+
+struct StepSettings {
+  Mesh mesh;
+  BatchTypes batch;
+  // Microbatches in one step.
+  int64_t accumulation = 1;
+};
+
+// (seed u32[2]) -> every array of the layout, padded.
+Program make_init_program(const Model& model, const Learner& learner, const Mesh& mesh);
+
+// (state…, seed u32[2], step i32, scalars f32[S], batch…) -> (state…, metrics f32[M]). The state is donated.
+struct TrainProgram {
+  Program program;
+  StateLayout layout;
+  std::vector<std::string> scalar_names;  // what each element of `scalars` is: Learner::scalars
+  std::vector<std::string> metric_names;  // "loss", "grad_norm", "num_tokens", "skipped", "skipped_in_a_row", summaries
+  double flops = 0;
+};
+// Throws what tracing throws, with the module's path, and `mesh_mismatch` when the batch doesn't divide over the mesh.
+TrainProgram make_train_program(const Model& model, const Learner& learner, const StepSettings& settings);
+
+// (the model's part of the state…, batch…) -> f32[2]: sum of losses, number of tokens.
+Program make_eval_program(const Model& model, const Mesh& mesh, const BatchTypes& batch);
+
+// The two words of a seed, high first, as the programs take it.
+Literal seed_words(int64_t seed);
+
+}  // namespace tenon

@@ -1,0 +1,80 @@
+#include "tenon/trainer/trainer.h"
+
+#include <fmt/format.h>
+
+#include "tenon/config/define.h"
+#include "tenon/config/validate.h"
+#include "tenon/data/dataset.h"
+#include "tenon/nn/model.h"
+#include "tenon/optim/learner.h"
+#include "tenon/trainer/run.h"
+
+namespace tenon {
+
+TENON_MODULE(Trainer, Configurable, "trains a model on data", {"model", "what is trained"},
+             {"learner", "from gradients to parameters"}, {"data", "training batches and held-out ones"},
+             {"mesh", "devices along each axis"}, {"max_steps", "steps in all"},
+             {"seed", "of initial parameters and random draws"}, {"accumulation", "microbatches in one step"},
+             {"log_every_n_steps", "steps between log lines"},
+             {"eval_every_n_steps", "steps between evaluations; 0: at the end only"},
+             {"save_every_n_steps", "steps between checkpoints; 0: at the end only"},
+             {"keep_last_n", "checkpoints kept"})
+
+Trainer::Config::Config() : learner(Learner::Config{}) {}
+
+void Trainer::Config::check(Checker& c) const {
+  c.positive("max_steps", max_steps);
+  c.at_most("max_steps", max_steps, std::numeric_limits<int32_t>::max());
+  c.positive("accumulation", accumulation);
+  c.positive("log_every_n_steps", log_every_n_steps);
+  c.at_least("eval_every_n_steps", eval_every_n_steps, 0);
+  c.at_least("save_every_n_steps", save_every_n_steps, 0);
+  c.positive("keep_last_n", keep_last_n);
+}
+
+Result<Resume> parse_resume(std::string_view text) {
+  if (text == "auto") return Resume::automatic;
+  if (text == "never") return Resume::never;
+  if (text == "must") return Resume::must;
+  return Error(ErrorCode::invalid_argument, "no such way to resume")
+      .got(std::string(text))
+      .expected("auto, never or must");
+}
+
+std::string format_final(const TrainResult& r) {
+  const auto optional = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.4f}", *value) : "none";
+  };
+  return fmt::format("final: step={} train_loss={:.4f} eval_loss={} bits_per_byte={} tokens_per_s={:.4f}", r.step,
+                     r.train_loss, optional(r.eval_loss), optional(r.bits_per_byte), r.tokens_per_s);
+}
+
+namespace {
+
+template <class I>
+std::unique_ptr<I> build_part(std::string_view name, const Slot<I>& slot) {
+  try {
+    return slot.build();
+  } catch (Error& e) {
+    e.prefix(name);
+    throw;
+  }
+}
+
+}  // namespace
+
+Trainer::Trainer(const Config& config)
+    : config_(config),
+      model_(build_part("model", config.model)),
+      learner_(build_part("learner", config.learner)),
+      data_(build_part("data", config.data)) {}
+Trainer::~Trainer() = default;
+
+TrainResult Trainer::run(const RunOptions& options) const { return Run(*this, options).train(); }
+
+TrainResult train(const Trainer::Config& config, const RunOptions& options) {
+  validate(config);
+  return Trainer(config).run(options);
+}
+
+}  // namespace tenon

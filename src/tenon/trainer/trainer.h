@@ -1,0 +1,100 @@
+// Training: a model, a learner and data composed into a run that logs, evaluates, saves and resumes.
+//
+// A run lives in one directory:
+//   config.toml          the whole Trainer::Config
+//   step_00000100/ …     checkpoints (tenon/checkpoint/checkpoint.h), each with the config
+//   metrics.jsonl, tensorboard/
+//   LOCK                 held while a run is going
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tenon/config/config.h"
+#include "tenon/trainer/mesh_config.h"
+
+namespace tenon {
+
+class Backend;
+class Dataset;
+class Learner;
+class Model;
+
+// Whether a run goes on from the newest good checkpoint of its directory: if there is one; never (and a directory that
+// has checkpoints is refused); or it must.
+enum class Resume : uint8_t { automatic, never, must };
+// "auto", "never", "must".
+Result<Resume> parse_resume(std::string_view text);
+
+struct RunOptions {
+  std::string dir;
+  std::string platform = "cpu";
+  Resume resume = Resume::automatic;
+  // Prints the final line only.
+  bool quiet = false;
+  std::FILE* out = stdout;
+  // Keeps compiled programs on disk (CompileCache).
+  bool compile_cache = true;
+  // Used in place of opening `platform`.
+  std::shared_ptr<const Backend> backend = {};
+};
+
+struct TrainResult {
+  int64_t step = 0;                                // steps done
+  double train_loss = 0;                           // mean over the steps of the last log line
+  std::optional<double> eval_loss, bits_per_byte;  // none without held-out data
+  double tokens_per_s = 0;
+};
+// "final: step=… train_loss=… eval_loss=… bits_per_byte=… tokens_per_s=…".
+std::string format_final(const TrainResult& result);
+
+class Trainer final : public Configurable {
+ public:
+  struct Config : AnyConfig {
+    Config();
+    Slot<Model> model;
+    Slot<Learner> learner;
+    Slot<Dataset> data;
+    MeshConfig mesh;
+    Required<int64_t> max_steps;
+    // Of the initial parameters and of random draws in the model.
+    int64_t seed = 0;
+    int64_t accumulation = 1;
+    int64_t log_every_n_steps = 10;
+    // 0: at the end only.
+    int64_t eval_every_n_steps = 0;
+    int64_t save_every_n_steps = 0;
+    int64_t keep_last_n = 3;
+    void check(Checker& c) const;
+    TENON_CONFIG(model, learner, data, mesh, max_steps, seed, accumulation, log_every_n_steps, eval_every_n_steps,
+                 save_every_n_steps, keep_last_n)
+  };
+  // Builds all parts; errors carry config paths.
+  explicit Trainer(const Config& config);
+  ~Trainer() override;
+
+  const Config& config() const { return config_; }
+  const Model& model() const { return *model_; }
+  const Learner& learner() const { return *learner_; }
+  const Dataset& data() const { return *data_; }
+
+  // Trains until max_steps. Throws `interrupted` after a SIGINT or SIGTERM, when everything is saved; `non_finite` when
+  // the learner's limit of skipped steps is reached; `io` when another run has the directory; `incompatible` when its
+  // checkpoint is of another architecture; and what compiling and saving throw.
+  TrainResult run(const RunOptions& options) const;
+
+ private:
+  Config config_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Learner> learner_;
+  std::unique_ptr<Dataset> data_;
+};
+
+// Checks the whole config, builds it and runs.
+TrainResult train(const Trainer::Config& config, const RunOptions& options);
+
+}  // namespace tenon
