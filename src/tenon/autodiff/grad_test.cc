@@ -4,58 +4,15 @@
 #include <random>
 
 #include "tenon/autodiff/functional.h"
-#include "tenon/autodiff/remat.h"
+#include "tenon/autodiff/testing/check_gradients.h"
 #include "tenon/ir/interpreter.h"
-#include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
-#include "tenon/passes/dce.h"
 
 namespace tenon {
 namespace {
 
-using Loss = std::function<Tensor(const std::vector<Tensor>&)>;
-
-Literal random_literal(std::mt19937& rng, const Dims& dims) {
-  std::normal_distribution<double> normal;
-  std::vector<double> values(static_cast<size_t>(num_elements(dims)));
-  for (double& v : values) v = normal(rng);
-  return Literal::from(DType::f64, dims, std::span<const double>(values));
-}
-
-std::vector<TensorType> types_of(const std::vector<Literal>& args) {
-  std::vector<TensorType> out;
-  for (const Literal& a : args) out.push_back(a.type());
-  return out;
-}
-
-Graph gradient_graph(const Loss& loss, const std::vector<Literal>& args) {
-  return make_graph(types_of(args), [&](const std::vector<Tensor>& p) {
-    const auto both = value_and_grad(
-        [&](const std::vector<Tensor>& q) { return std::pair<Tensor, std::vector<Tensor>>(loss(q), {}); }, p);
-    std::vector<Tensor> out{both.value};
-    out.insert(out.end(), both.grads.begin(), both.grads.end());
-    return out;
-  });
-}
-
-// Every gradient element against a central difference of the interpreted loss.
-void expect_gradients(const Loss& loss, std::vector<Literal> args) {
-  const Graph f = make_graph(types_of(args), [&](const std::vector<Tensor>& p) { return std::vector<Tensor>{loss(p)}; });
-  const std::vector<Literal> got = interpret(gradient_graph(loss, args), args);
-  EXPECT_EQ(got[0].as_double(0), interpret(f, args)[0].as_double(0));
-  const double h = 1e-5;
-  for (size_t a = 0; a < args.size(); ++a) {
-    for (int64_t i = 0; i < args[a].size(); ++i) {
-      const double x = args[a].as_double(i);
-      args[a].set(i, x + h);
-      const double up = interpret(f, args)[0].as_double(0);
-      args[a].set(i, x - h);
-      const double down = interpret(f, args)[0].as_double(0);
-      args[a].set(i, x);
-      const double want = (up - down) / (2 * h);
-      EXPECT_NEAR(got[a + 1].as_double(i), want, 1e-6 * std::max(1.0, std::fabs(want))) << "argument " << a << " element " << i;
-    }
-  }
+void expect_gradients(const LossFn& loss, const std::vector<Literal>& args) {
+  EXPECT_EQ(check_gradients(loss, args), "");
 }
 
 TEST(Grad, Perceptron) {
@@ -82,16 +39,17 @@ Tensor recurrent_loss(const std::vector<Tensor>& p) {
 
 TEST(Grad, Scan) {
   std::mt19937 rng(2);
-  expect_gradients(recurrent_loss, {random_literal(rng, {2, 3}), random_literal(rng, {4, 2, 3}), random_literal(rng, {3, 3})});
+  expect_gradients(recurrent_loss,
+                   {random_literal(rng, {2, 3}), random_literal(rng, {4, 2, 3}), random_literal(rng, {3, 3})});
 }
 
 TEST(Grad, ScanInReverse) {
   std::mt19937 rng(3);
   expect_gradients(
       [](const std::vector<Tensor>& p) {
-        const auto out = scan(
-            [](const Tensor&, const Tensor& h, const Tensor& x) { return std::pair<Tensor, Tensor>(h * x + sin(h), h * h); },
-            p[0], p[1], {}, true);
+        const auto out = scan([](const Tensor&, const Tensor& h,
+                                 const Tensor& x) { return std::pair<Tensor, Tensor>(h * x + sin(h), h * h); },
+                              p[0], p[1], {}, true);
         return sum_all(out.first) + sum_all(out.second * p[1]);
       },
       {random_literal(rng, {2}), random_literal(rng, {3, 2})});
@@ -123,7 +81,8 @@ TEST(Grad, Cond) {
         [&](const std::vector<Tensor>& p) {
           const Tensor positive = greater(full({DType::f64, {}}, sign), zeros({DType::f64, {}}));
           const auto out = cond(
-              positive, [&] { return std::vector<Tensor>{p[0] * p[1]}; }, [&] { return std::vector<Tensor>{exp(p[1])}; });
+              positive, [&] { return std::vector<Tensor>{p[0] * p[1]}; },
+              [&] { return std::vector<Tensor>{exp(p[1])}; });
           return sum_all(out[0]);
         },
         {random_literal(rng, {3}), random_literal(rng, {3})});
@@ -147,20 +106,21 @@ TEST(Grad, SharedAndUnusedParameters) {
 }
 
 TEST(Grad, IntegersGetNone) {
-  const Graph g = make_graph(std::vector<TensorType>{{DType::f64, {2}}, {DType::i32, {2}}}, [](const std::vector<Tensor>& p) {
-    const auto both = value_and_grad(
-        [](const std::vector<Tensor>& q) {
-          return std::pair<Tensor, std::vector<Tensor>>(sum_all(q[0] * convert(q[1], DType::f64)), {});
-        },
-        p);
-    EXPECT_FALSE(both.grads[1]);
-    return std::vector<Tensor>{both.grads[0]};
-  });
+  const Graph g =
+      make_graph(std::vector<TensorType>{{DType::f64, {2}}, {DType::i32, {2}}}, [](const std::vector<Tensor>& p) {
+        const auto both = value_and_grad(
+            [](const std::vector<Tensor>& q) {
+              return std::pair<Tensor, std::vector<Tensor>>(sum_all(q[0] * convert(q[1], DType::f64)), {});
+            },
+            p);
+        EXPECT_FALSE(both.grads[1]);
+        return std::vector<Tensor>{both.grads[0]};
+      });
   EXPECT_EQ(g.result_types()[0], (TensorType{DType::f64, {2}}));
 }
 
 TEST(Grad, ErrorsNameTheOp) {
-  const auto build = [](const Loss& loss) {
+  const auto build = [](const LossFn& loss) {
     make_graph(std::vector<TensorType>{{DType::f32, {2}}}, [&](const std::vector<Tensor>& p) {
       current_trace().set_path("decoder.ffn");
       return std::vector<Tensor>{grad([&](const Tensor& x) { return loss({x}); }, p[0])};
@@ -182,60 +142,53 @@ TEST(Grad, ErrorsNameTheOp) {
   }
 }
 
-Tensor layered_loss(const std::vector<Tensor>& p, const RematPolicy& policy) {
-  const auto out = scan(
-      [&](const Tensor&, const Tensor& h, const Tensor& w) {
-        const RematScope scope(policy);
-        const Tensor hidden = tag(tanh(matmul(h, w)), "hidden");
-        return std::pair<Tensor, std::vector<Tensor>>(h + matmul(hidden * hidden, w), {});
-      },
-      p[0], p[1]);
-  return sum_all(out.first * out.first);
-}
-
-int64_t count_ops(const Trace& trace, RegionId region, std::string_view name) {
-  int64_t count = 0;
-  for (OpId id : trace.region(region).ops) {
-    const OpInfo& op = trace.op(id);
-    count += op.def->name == name;
-    for (RegionId inner : op.regions) count += count_ops(trace, inner, name);
-  }
-  return count;
-}
-
-TEST(Remat, PoliciesAgreeToTheBitAndRecompute) {
-  std::mt19937 rng(8);
-  const std::vector<Literal> args{random_literal(rng, {2, 3}), random_literal(rng, {4, 3, 3})};
-  std::vector<std::vector<Literal>> results;
-  std::vector<int64_t> dots;
-  for (const RematPolicy& policy : {RematPolicy(SaveEverything{}), RematPolicy(SaveNothing{}), RematPolicy(SaveTags{.device = {"hidden"}})}) {
-    Graph g = gradient_graph([&](const std::vector<Tensor>& p) { return layered_loss(p, policy); }, args);
-    eliminate_dead_code(g);
-    dots.push_back(count_ops(*g.trace, g.root, "dot_general"));
-    results.push_back(interpret(g, args));
-  }
-  EXPECT_EQ(results[0], results[1]);
-  EXPECT_EQ(results[0], results[2]);
-  EXPECT_EQ(dots[0], 6);  // two forward, four backward
-  EXPECT_EQ(dots[1], 7);  // the first is done again; the second isn't needed
-  EXPECT_EQ(dots[2], 6);
-}
-
-TEST(Remat, BarrierOutsideLoops) {
-  std::mt19937 rng(9);
-  const std::vector<Literal> args{random_literal(rng, {2, 3}), random_literal(rng, {3, 3})};
-  const auto barriers = [&](const RematPolicy& policy) {
-    Graph g = gradient_graph(
-        [&](const std::vector<Tensor>& p) {
-          const RematScope scope(policy);
-          return sum_all(tanh(matmul(tanh(p[0]), p[1])));
+TEST(Grad, AuxPassesThrough) {
+  const std::vector<TensorType> types{{DType::f64, {2}}};
+  const Graph g = make_graph(types, [](const std::vector<Tensor>& p) {
+    const auto both = value_and_grad(
+        [](const Tensor& x) {
+          // What has no gradient may be in aux; integers and empty tensors too.
+          std::map<std::string, Tensor> aux{{"sorted", sort(x, 0)}, {"place", argmax(x, 0)}, {"nothing", Tensor()}};
+          return std::pair(sum_all(x * x), std::pair(aux, std::vector<Tensor>{exp(x)}));
         },
-        args);
-    eliminate_dead_code(g);
-    return count_ops(*g.trace, g.root, "optimization_barrier");
-  };
-  EXPECT_EQ(barriers(SaveEverything{}), 0);
-  EXPECT_EQ(barriers(SaveNothing{}), 1);
+        p[0]);
+    EXPECT_FALSE(both.aux.first.at("nothing"));
+    return std::vector<Tensor>{both.value, both.grads, both.aux.first.at("sorted"), both.aux.first.at("place"),
+                               both.aux.second.at(0)};
+  });
+  const std::vector<Literal> got =
+      interpret(g, std::vector{Literal::from(DType::f64, {2}, std::vector<double>{3, -1})});
+  EXPECT_EQ(got[0].as_double(0), 10);
+  EXPECT_EQ(got[1].to_doubles(), (std::vector<double>{6, -2}));
+  EXPECT_EQ(got[2].to_doubles(), (std::vector<double>{-1, 3}));
+  EXPECT_EQ(got[3].as_int(0), 0);
+  EXPECT_EQ(got[4].to_doubles(), (std::vector<double>{std::exp(3.0), std::exp(-1.0)}));
+}
+
+// A gradient through what an inner value_and_grad gave as aux.
+TEST(Grad, ThroughAux) {
+  std::mt19937 rng(10);
+  expect_gradients(
+      [](const std::vector<Tensor>& p) {
+        const auto inner = value_and_grad([](const Tensor& x) { return std::pair(sum_all(sin(x)), x * x); }, p[0]);
+        return sum_all(inner.aux * inner.grads) + inner.value;
+      },
+      {random_literal(rng, {3})});
+}
+
+TEST(Grad, PulledTwiceAndWithMissingCotangents) {
+  const std::vector<TensorType> types{{DType::f64, {2}}};
+  const Graph g = make_graph(types, [](const std::vector<Tensor>& p) {
+    const Vjp both =
+        vjp([](const std::vector<Tensor>& x) { return std::vector<Tensor>{x[0] * x[0], x[0] * 3.0}; }, p, {true});
+    const Tensor one = full({DType::f64, {2}}, 1);
+    return std::vector<Tensor>{both.pull({one, Tensor()})[0], both.pull({Tensor(), one})[0], both.pull({one, one})[0]};
+  });
+  const std::vector<Literal> got =
+      interpret(g, std::vector{Literal::from(DType::f64, {2}, std::vector<double>{3, -1})});
+  EXPECT_EQ(got[0].to_doubles(), (std::vector<double>{6, -2}));
+  EXPECT_EQ(got[1].to_doubles(), (std::vector<double>{3, 3}));
+  EXPECT_EQ(got[2].to_doubles(), (std::vector<double>{9, 1}));
 }
 
 }  // namespace

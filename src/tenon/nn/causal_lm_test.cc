@@ -75,8 +75,8 @@ TEST(CausalLm, RematPoliciesAreEqualToTheBit) {
       c.decoder.as<Decoder>().pattern[0]->remat = policy;
       const CausalLm model(c);
       EXPECT_EQ(loss_and_gradients(model, state, batch()), want) << name;
-      const NestGraph program = nest_graph(
-          state, batch(), [&](const Nest& s, const Nest& b) { return loss_and_gradients(model, s, b); });
+      const NestGraph program =
+          nest_graph(state, batch(), [&](const Nest& s, const Nest& b) { return loss_and_gradients(model, s, b); });
       dots[name] = count_ops(program.graph, program.graph.root, "dot_general");
     };
     try_policy("everything", SaveEverything{});
@@ -226,7 +226,7 @@ TEST(CausalLm, StateErrorsNameTheArray) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(error->path(), name);
-  EXPECT_THAT(error->what(), HasSubstr("f32[12,7]"));
+  EXPECT_THAT(std::string(error->what()), HasSubstr("f32[12,7]"));
   state.erase(name);
   error = forward_error(model, state, batch());
   ASSERT_TRUE(error);

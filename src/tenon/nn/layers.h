@@ -53,11 +53,16 @@ class LayerRef {
   }
   template <class M, class... A>
   decltype(auto) call(M method, A&&... a) const {
+    return enter(method, detail::argument(std::forward<A>(a))...);
+  }
+
+ private:
+  template <class M, class... A>
+  decltype(auto) enter(M method, A&&... a) const {
     const Context in(module_, stack_, name_, index_);
     return std::invoke(method, module_, std::forward<A>(a)...);
   }
 
- private:
   const I& module_;
   Context& stack_;
   std::string name_;

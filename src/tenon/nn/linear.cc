@@ -43,7 +43,7 @@ Tensor Linear::forward(const Tensor& x) const {
         .got(to_string(x.type()))
         .expected("[..., " + std::to_string(input_dim_) + "]");
   }
-  const Tensor y = dot_(x, Tensor(weight_));
+  const Tensor y = dot_(x, weight_);
   return bias_ ? y + Tensor(*bias_) : y;
 }
 

@@ -92,6 +92,16 @@ void fill_child(std::string_view name, Slot<I>& config, Fill& fill) {
     throw;
   }
 }
+// An argument of a call, made ready in the caller's context: a parameter or state becomes the tensor it holds here.
+template <class A>
+decltype(auto) argument(A&& a) {
+  using T = std::remove_cvref_t<A>;
+  if constexpr (std::is_same_v<T, Param> || std::is_same_v<T, State>) {
+    return Tensor(a);
+  } else {
+    return std::forward<A>(a);
+  }
+}
 }  // namespace detail
 
 // An owned child. No operator->: no method is reachable without entering the child's context, and arguments are
@@ -113,11 +123,15 @@ class Child {
   }
   template <class M, class... A>
   decltype(auto) call(M method, A&&... a) const {
-    const Context in(*module_, detail::context_of(*parent_, name_), name_);
-    return std::invoke(method, std::as_const(*module_), std::forward<A>(a)...);
+    return enter(method, detail::argument(std::forward<A>(a))...);
   }
 
  private:
+  template <class M, class... A>
+  decltype(auto) enter(M method, A&&... a) const {
+    const Context in(*module_, detail::context_of(*parent_, name_), name_);
+    return std::invoke(method, std::as_const(*module_), std::forward<A>(a)...);
+  }
   void adopt(const Slot<I>& config) {
     module_ = detail::build_child(name_, config);
     parent_->add_child({name_, module_.get()});
@@ -135,6 +149,12 @@ class Shared {
   explicit Shared(std::string name) : name_(std::move(name)) {}
   template <class M, class... A>
   decltype(auto) call(M method, A&&... a) const {
+    return enter(method, detail::argument(std::forward<A>(a))...);
+  }
+
+ private:
+  template <class M, class... A>
+  decltype(auto) enter(M method, A&&... a) const {
     const auto [home, entry] = detail::find_shared(name_);
     const auto* module = dynamic_cast<const I*>(entry->module);
     if (module == nullptr) {
@@ -144,7 +164,6 @@ class Shared {
     return std::invoke(method, *module, std::forward<A>(a)...);
   }
 
- private:
   std::string name_;
 };
 

@@ -106,7 +106,7 @@ TEST(OpParity, CpuAgreesWithTheInterpreter) {
   if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
   const auto backend = Backend::open("cpu");
   std::map<std::string, Cases> by_op;
-  for (const OpCase& c : op_cases()) by_op["all"].push_back(&c);
+  for (const OpCase& c : op_cases()) by_op[c.op].push_back(&c);
   for (const auto& [op, cases] : by_op) {
     SCOPED_TRACE(op);
     ASSERT_NO_FATAL_FAILURE(expect_parity(backend, cases));

@@ -30,6 +30,7 @@ Run::~Run() = default;
 
 TrainResult Run::train() {
   open_dir();
+  find_checkpoint();
   compile_programs();
   start();
   open_summaries();
@@ -72,34 +73,39 @@ void Run::compile_programs() {
   if (held_out_ != nullptr) log_.line(format_compiled("eval step", session_->prepare_eval()));
 }
 
-void Run::start() {
+// Before anything is compiled, so that what can't go on says so at once.
+void Run::find_checkpoint() {
   const std::vector<int64_t> steps = list_steps(options_.dir).value();
-  if (!steps.empty() && options_.resume == Resume::never) {
+  if (steps.empty()) {
+    if (options_.resume == Resume::must) {
+      throw Error(ErrorCode::not_found, "there is no checkpoint to resume from").at(options_.dir);
+    }
+    return;
+  }
+  if (options_.resume == Resume::never) {
     throw Error(ErrorCode::invalid_argument, "the directory already has checkpoints, and resume is 'never'")
         .at(join_path(options_.dir, step_dir_name(steps.back())))
         .hint("choose another directory, or resume");
   }
-  if (steps.empty() && options_.resume == Resume::must) {
-    throw Error(ErrorCode::not_found, "there is no checkpoint to resume from").at(options_.dir);
-  }
-  if (steps.empty()) {
-    session_->initialize();
-  } else {
-    resume_from(open_latest(options_.dir).value());
-  }
-  write_file_atomic(join_path(options_.dir, "config.toml"), config_text_).value();
+  checkpoint_ = open_latest(options_.dir).value();
+  for (const std::string& warning : checkpoint_->warnings()) log_.line("warning: " + warning);
+  check_compatible(layout_state(trainer_.model(), trainer_.learner()).arrays, *checkpoint_);
+  log_.line(fmt::format("resuming from {} (step {})", checkpoint_->path(), checkpoint_->step()));
+  report_config_changes(*checkpoint_);
 }
 
-void Run::resume_from(const OpenedCheckpoint& checkpoint) {
-  for (const std::string& warning : checkpoint.warnings()) log_.line("warning: " + warning);
-  session_->restore(checkpoint);
-  step_ = checkpoint.step();
-  saved_step_ = step_;
-  if (const auto it = checkpoint.metadata().find("train_loss"); it != checkpoint.metadata().end()) {
-    result_.train_loss = parse_double(it->second).value();
+void Run::start() {
+  if (checkpoint_) {
+    session_->restore(*checkpoint_);
+    step_ = checkpoint_->step();
+    saved_step_ = step_;
+    const auto loss = checkpoint_->metadata().find("train_loss");
+    if (loss != checkpoint_->metadata().end()) result_.train_loss = parse_double(loss->second).value();
+    checkpoint_.reset();
+  } else {
+    session_->initialize();
   }
-  log_.line(fmt::format("resuming from {} (step {})", checkpoint.path(), step_));
-  report_config_changes(checkpoint);
+  write_file_atomic(join_path(options_.dir, "config.toml"), config_text_).value();
 }
 
 void Run::report_config_changes(const OpenedCheckpoint& checkpoint) {

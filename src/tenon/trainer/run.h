@@ -52,9 +52,9 @@ class Run {
   };
 
   void open_dir();
+  void find_checkpoint();
   void compile_programs();
   void start();
-  void resume_from(const OpenedCheckpoint& checkpoint);
   void report_config_changes(const OpenedCheckpoint& checkpoint);
   void open_summaries();
   void loop();
@@ -76,6 +76,7 @@ class Run {
   RunLog log_;
   StopSignal stop_;
   std::unique_ptr<AsyncSaver> saver_;
+  std::optional<OpenedCheckpoint> checkpoint_;  // to go on from
   CompileCache cache_;
   std::unique_ptr<TrainSession> session_;
   std::unique_ptr<Dataset> held_out_;

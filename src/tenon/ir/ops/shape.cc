@@ -332,9 +332,9 @@ Tensor transpose(const Tensor& x, const Dims& permutation) {
 }
 
 Tensor slice(const Tensor& x, const Dims& start, const Dims& limit, const Dims& strides) {
-  const Dims ones(z(x.rank()), 1);
-  const Dims& by = strides.empty() ? ones : strides;
-  if (limit == x.dims() && by == ones && start == Dims(z(x.rank()), 0)) return x;
+  const auto all = [](const Dims& values, int64_t v) { return std::ranges::all_of(values, [v](int64_t i) { return i == v; }); };
+  const Dims by = strides.empty() ? Dims(x.dims().size(), 1) : strides;
+  if (limit == x.dims() && all(by, 1) && all(start, 0)) return x;
   return emit1(kSlice, {x}, {{"start", start}, {"limit", limit}, {"strides", by}});
 }
 
@@ -348,8 +348,8 @@ Tensor slice_dim(const Tensor& x, int64_t dim, int64_t begin, int64_t end) {
 }
 
 Tensor pad(const Tensor& x, const Tensor& value, const Dims& low, const Dims& high, const Dims& interior) {
-  const Dims none(z(x.rank()), 0);
-  const Dims& between = interior.empty() ? none : interior;
+  const Dims none(x.dims().size(), 0);
+  const Dims between = interior.empty() ? none : interior;
   if (low == none && high == none && between == none) return x;
   return emit1(kPad, {x, value}, {{"low", low}, {"high", high}, {"interior", between}});
 }

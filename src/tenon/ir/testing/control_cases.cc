@@ -22,8 +22,8 @@ Tensors scan_of(const Tensors& init, const Tensors& xs, int64_t length, bool rev
 
 // carry <- carry * x + index, y = carry before.
 Tensors running(const Tensors& p) {
-  const Tensor next = p[1] * p[2] + convert(p[0], p[1].dtype());
-  return {next, p[1]};
+  const Tensor index = convert(p[0], p[1].dtype());
+  return {p[1] * p[2] + index, p[1]};
 }
 
 void add_scan(CaseList& list) {

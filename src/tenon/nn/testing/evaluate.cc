@@ -130,8 +130,8 @@ std::string difference(const Literal& got, const Literal& want, double tolerance
     where = i;
   }
   if (worst <= tolerance * largest) return "";
-  return fmt::format("element {}: {} instead of {}, {} of the largest", where, got.as_double(where), want.as_double(where),
-                     worst / largest);
+  return fmt::format("element {}: {} instead of {}, {} of the largest", where, got.as_double(where),
+                     want.as_double(where), worst / largest);
 }
 
 }  // namespace tenon

@@ -36,7 +36,8 @@ Values packed_batch(const std::vector<std::vector<int64_t>>& lengths, int64_t vo
   const auto token = [&] { return static_cast<int64_t>(rng() % static_cast<unsigned>(vocab_size)); };
   const TensorType type{DType::i32, {static_cast<int64_t>(lengths.size()), width}};
   Values batch;
-  for (const char* name : {"input_ids", "positions", "segment_ids", "target_labels"}) batch.emplace(name, Literal(type));
+  for (const char* name : {"input_ids", "positions", "segment_ids", "target_labels"})
+    batch.emplace(name, Literal(type));
   for (size_t row = 0; row < lengths.size(); ++row) {
     int64_t at = static_cast<int64_t>(row) * width, segment = 0;
     const int64_t end = at + width;

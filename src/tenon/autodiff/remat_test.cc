@@ -1,0 +1,155 @@
+#include "tenon/autodiff/remat.h"
+
+#include <gtest/gtest.h>
+
+#include "tenon/autodiff/functional.h"
+#include "tenon/autodiff/testing/check_gradients.h"
+#include "tenon/ir/interpreter.h"
+#include "tenon/ir/ops.h"
+#include "tenon/ir/testing/errors.h"
+#include "tenon/passes/dce.h"
+
+namespace tenon {
+namespace {
+
+Tensor layered_loss(const std::vector<Tensor>& p, const RematPolicy& policy) {
+  const auto out = scan(
+      [&](const Tensor&, const Tensor& h, const Tensor& w) {
+        const RematScope scope(policy);
+        const Tensor hidden = tag(tanh(matmul(h, w)), "hidden");
+        return std::pair<Tensor, std::vector<Tensor>>(h + matmul(hidden * hidden, w), {});
+      },
+      p[0], p[1]);
+  return sum_all(out.first * out.first);
+}
+
+TEST(Remat, PoliciesAgreeToTheBitAndRecompute) {
+  std::mt19937 rng(8);
+  const std::vector<Literal> args{random_literal(rng, {2, 3}), random_literal(rng, {4, 3, 3})};
+  std::vector<std::vector<Literal>> results;
+  std::vector<int64_t> dots;
+  for (const RematPolicy& policy :
+       {RematPolicy(SaveEverything{}), RematPolicy(SaveNothing{}), RematPolicy(SaveTags{.device = {"hidden"}})}) {
+    Graph g = gradient_graph([&](const std::vector<Tensor>& p) { return layered_loss(p, policy); }, args);
+    eliminate_dead_code(g);
+    dots.push_back(count_ops(*g.trace, g.root, "dot_general"));
+    results.push_back(interpret(g, args));
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+  EXPECT_EQ(dots[0], 6);  // two forward, four backward
+  EXPECT_EQ(dots[1], 7);  // the first is done again; the second isn't needed
+  EXPECT_EQ(dots[2], 6);
+}
+
+TEST(Remat, BarrierOutsideLoops) {
+  std::mt19937 rng(9);
+  const std::vector<Literal> args{random_literal(rng, {2, 3}), random_literal(rng, {3, 3})};
+  const auto barriers = [&](const RematPolicy& policy) {
+    Graph g = gradient_graph(
+        [&](const std::vector<Tensor>& p) {
+          const RematScope scope(policy);
+          return sum_all(tanh(matmul(tanh(p[0]), p[1])));
+        },
+        args);
+    eliminate_dead_code(g);
+    return count_ops(*g.trace, g.root, "optimization_barrier");
+  };
+  EXPECT_EQ(barriers(SaveEverything{}), 0);
+  EXPECT_EQ(barriers(SaveNothing{}), 1);
+}
+
+// Policies change what is kept, never a bit of the result.
+void expect_all_policies_agree(const std::function<Tensor(const std::vector<Tensor>&, const RematPolicy&)>& loss,
+                               const std::vector<Literal>& args) {
+  const auto run = [&](const RematPolicy& policy) {
+    return interpret(gradient_graph([&](const std::vector<Tensor>& p) { return loss(p, policy); }, args), args);
+  };
+  const std::vector<Literal> want = run(RematPolicy());
+  EXPECT_EQ(check_gradients([&](const std::vector<Tensor>& p) { return loss(p, RematPolicy()); }, args), "");
+  EXPECT_EQ(run(SaveEverything{}), want) << "everything";
+  EXPECT_EQ(run(SaveNothing{}), want) << "nothing";
+  EXPECT_EQ(run(SaveDots{}), want) << "dots";
+  EXPECT_EQ(run(SaveTags{.device = {"a"}}), want) << "a";
+  EXPECT_EQ(run(SaveTags{.device = {"a", "b"}}), want) << "a, b";
+}
+
+// Tags on a value that doesn't change in the loop, on one that is tagged already, and on an input of the loop.
+TEST(Remat, TagsInUnusualPlaces) {
+  std::mt19937 rng(11);
+  const std::vector<Literal> args{random_literal(rng, {2}), random_literal(rng, {3, 2})};
+  expect_all_policies_agree(
+      [](const std::vector<Tensor>& p, const RematPolicy& policy) {
+        const auto out = scan(
+            [&](const Tensor&, const Tensor& h, const Tensor& x) {
+              const RematScope scope(policy);
+              const Tensor fixed = tag(exp(p[0]), "a");
+              const Tensor twice = tag(tag(sin(h), "a"), "b");
+              const Tensor input = tag(x, "b");
+              return std::pair<Tensor, Tensor>(tanh(twice * fixed + input * input), fixed * fixed * twice);
+            },
+            p[0], p[1]);
+        return sum_all(out.first) + sum_all(out.second * out.second);
+      },
+      args);
+}
+
+TEST(Remat, NestedScopes) {
+  std::mt19937 rng(12);
+  const std::vector<Literal> args{random_literal(rng, {2, 2}), random_literal(rng, {2, 2})};
+  expect_all_policies_agree(
+      [](const std::vector<Tensor>& p, const RematPolicy& policy) {
+        const RematScope outer(policy);
+        const Tensor a = tag(matmul(tanh(p[0]), p[1]), "a");
+        Tensor b;
+        {
+          const RematScope inner{RematPolicy(SaveNothing{})};
+          b = sin(matmul(exp(a * 0.1), a));
+        }
+        const RematScope third(policy);
+        return sum_all(tag(b * b, "b") * cos(a) * b);
+      },
+      args);
+}
+
+TEST(Remat, ScansAndBranchesInsideScopes) {
+  std::mt19937 rng(13);
+  const std::vector<Literal> args{random_literal(rng, {2}), random_literal(rng, {3, 2})};
+  expect_all_policies_agree(
+      [](const std::vector<Tensor>& p, const RematPolicy& policy) {
+        const RematScope scope(policy);
+        const Tensor start = sin(p[0]);
+        const auto out = scan(
+            [&](const Tensor& index, const Tensor& h, const Tensor& x) {
+              const Tensor odd = equal(rem(index, full_like(index, 2)), full_like(index, 1));
+              const std::vector<Tensor> branch = cond(
+                  odd, [&] { return std::vector<Tensor>{tanh(h * start)}; },
+                  [&] { return std::vector<Tensor>{h + x}; });
+              return std::pair<Tensor, Tensor>(tag(branch[0], "a") * x, exp(branch[0] * 0.3));
+            },
+            start, p[1]);
+        return sum_all(out.first * start) + sum_all(out.second);
+      },
+      args);
+}
+
+TEST(Remat, HostOffloadIsRefused) {
+  const std::vector<Literal> args{Literal::from(DType::f64, {2}, std::vector<double>{1, 2})};
+  const auto error = error_of([&] {
+    gradient_graph(
+        [](const std::vector<Tensor>& p) {
+          current_trace().set_path("decoder.ffn");
+          const RematScope scope{RematPolicy(SaveTags{.host = {"hidden"}})};
+          const Tensor hidden = tag(exp(p[0]), "hidden");
+          return sum_all(hidden * hidden);
+        },
+        args);
+  });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::unsupported);
+  EXPECT_EQ(error->path(), "decoder.ffn");
+  EXPECT_NE(error->hint(), "");
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,101 @@
+#include "tenon/cli/app.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "tenon/base/plugin_library.h"
+#include "tenon/cli/commands.h"
+#include "tenon/config/registry.h"
+
+namespace tenon {
+namespace {
+
+constexpr const char* kExitCodes =
+    "exit status: 0 done; 2 wrong input (usage, config, shapes); 4 plugin or compiler; 5 missing or damaged files;\n"
+    "             6 the system refused (disk full, permissions); 7 training went non-finite; 70 a bug of Tenon;\n"
+    "             130 interrupted, after saving";
+
+void add_experiment_options(CLI::App& app, ExperimentOptions& o) {
+  app.add_option("experiment", o.experiment, "name of the experiment (`tenon config list`)")->required();
+  app.add_option("--config", o.overlays, "TOML file laid over the experiment; may be given again")->type_name("FILE");
+  app.add_option("--set", o.assignments, "sets one field, after all files; may be given again")->type_name("PATH=VALUE");
+  app.add_option("--plugin", o.plugins, "shared library that adds modules; may be given again")->type_name("FILE");
+  for (const char* name : {"--config", "--set", "--plugin"}) app.get_option(name)->expected(1)->take_all();
+}
+
+void add_train(CLI::App& app, TrainCommand& c) {
+  CLI::App* train = app.add_subcommand("train", "trains an experiment");
+  add_experiment_options(*train, c.experiment);
+  train->add_option("--dir", c.dir, "where checkpoints and logs go (default: runs/EXPERIMENT)");
+  train->add_option("--platform", c.platform, "cpu, cpu:N (N virtual devices), cuda or tpu")->capture_default_str();
+  train->add_option("--resume", c.resume, "auto: go on from a checkpoint if there is one; never; must")->capture_default_str();
+}
+
+void add_generate(CLI::App& app, GenerateCommand& c) {
+  CLI::App* generate = app.add_subcommand("generate", "writes text with a trained model");
+  generate->add_option("dir", c.dir, "directory of the run")->required();
+  generate->add_option("--prompt", c.prompt, "text to go on from");
+  generate->add_option("--max_tokens", c.max_tokens, "at most so many tokens")->capture_default_str();
+  generate->add_option("--temperature", c.temperature, "0: always the most likely token")->capture_default_str();
+  generate->add_option("--top_k", c.top_k, "only among the k most likely; 0: all")->capture_default_str();
+  generate->add_option("--seed", c.seed, "the same seed gives the same text")->capture_default_str();
+  generate->add_option("--platform", c.platform, "cpu, cuda or tpu")->capture_default_str();
+  generate->add_option("--plugin", c.plugins, "shared library that adds modules; may be given again")->expected(1)->take_all();
+}
+
+void add_config(CLI::App& app, CLI::App*& list, CLI::App*& show, ExperimentOptions& o) {
+  CLI::App* config = app.add_subcommand("config", "shows experiments and their configs");
+  config->require_subcommand(1);
+  list = config->add_subcommand("list", "all experiments");
+  show = config->add_subcommand("show", "the whole config of an experiment, as TOML");
+  add_experiment_options(*show, o);
+}
+
+int report(const Error& e) {
+  fmt::print(stderr, "error: {}\n", e.what());
+  return exit_status(e.code());
+}
+
+}  // namespace
+
+int run_app(int argc, char** argv) {
+  CLI::App app("Tenon trains and serves large models on any accelerator.", "tenon");
+  app.footer(kExitCodes);
+  app.set_version_flag("--version", std::string(kPluginAbi));
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  TrainCommand train;
+  GenerateCommand generate;
+  ExperimentOptions shown;
+  CLI::App *list = nullptr, *show = nullptr;
+  add_train(app, train);
+  add_generate(app, generate);
+  add_config(app, list, show, shown);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : exit_status(ErrorCode::invalid_argument);
+  }
+  try {
+    register_everything(Registry::global());
+    if (app.got_subcommand("train")) {
+      run_train(train);
+    } else if (app.got_subcommand("generate")) {
+      run_generate(generate);
+    } else if (list->parsed()) {
+      run_config_list();
+    } else {
+      run_config_show(shown);
+    }
+  } catch (const Error& e) {
+    return report(e);
+  } catch (const std::bad_alloc&) {
+    return report(Error(ErrorCode::no_space, "out of memory"));
+  } catch (const std::exception& e) {
+    return report(Error(ErrorCode::internal, e.what()));
+  }
+  return 0;
+}
+
+}  // namespace tenon

@@ -1,0 +1,78 @@
+#include "tenon/cli/commands.h"
+
+#include <fmt/format.h>
+
+
+#include "tenon/base/file.h"
+#include "tenon/base/plugin_library.h"
+#include "tenon/config/registry.h"
+#include "tenon/config/text.h"
+#include "tenon/inference/generator.h"
+
+namespace tenon {
+namespace {
+
+// A plug-in exports `extern "C" void tenon_plugin(tenon::Registry&)`.
+void load_plugins(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const auto add = reinterpret_cast<void (*)(Registry&)>(load_plugin_library(path, "tenon_plugin"));
+    add(Registry::global());
+  }
+}
+
+void print_text(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Error(ErrorCode::io, "standard output can't be written");
+  }
+}
+
+const ExperimentRegistry& experiments() {
+  static const ExperimentRegistry registry = [] {
+    ExperimentRegistry r;
+    register_experiments(r);
+    return r;
+  }();
+  return registry;
+}
+
+}  // namespace
+
+Trainer::Config resolve(const ExperimentOptions& options) {
+  load_plugins(options.plugins);
+  Trainer::Config config = experiments().find(options.experiment).make();
+  for (const std::string& file : options.overlays) apply_toml(config, read_file(file).value(), file);
+  apply_set(config, options.assignments);
+  return config;
+}
+
+void run_train(const TrainCommand& command) {
+  const Trainer::Config config = resolve(command.experiment);
+  RunOptions options;
+  options.dir = command.dir.empty() ? "runs/" + command.experiment.experiment : command.dir;
+  options.platform = command.platform;
+  options.resume = parse_resume(command.resume).value();
+  print_text(to_toml(config));
+  train(config, options);
+}
+
+void run_generate(const GenerateCommand& command) {
+  load_plugins(command.plugins);
+  SamplingOptions sampling{command.temperature, command.top_k, command.seed};
+  sampling.check();
+  Generator generator(command.dir, Backend::open(command.platform));
+  for (const std::string& warning : generator.warnings()) fmt::print(stderr, "warning: {}\n", warning);
+  print_text(command.prompt);
+  const GenerateResult result = generator.generate(command.prompt, command.max_tokens, sampling, print_text);
+  print_text("\n");
+  const double decode = std::max(result.decode_seconds, 1e-9);
+  fmt::print(stderr, "{} tokens from step {}, {:.0f} tokens/s\n", result.num_tokens, generator.step(),
+             static_cast<double>(result.num_tokens) / decode);
+}
+
+void run_config_list() {
+  for (const Experiment* e : experiments().all()) fmt::print("{:<16} {}\n", e->name, e->description);
+}
+
+void run_config_show(const ExperimentOptions& options) { print_text(to_toml(resolve(options))); }
+
+}  // namespace tenon

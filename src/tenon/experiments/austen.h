@@ -1,0 +1,23 @@
+// A small Llama-style model of bytes, trained on six novels in minutes on a CPU.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tenon/trainer/trainer.h"
+
+namespace tenon {
+
+class ExperimentRegistry;
+
+struct AustenArgs {
+  int64_t num_layers = 4, model_dim = 256, num_heads = 4, hidden_dim = 704;
+  int64_t batch_size = 8, sequence_length = 256, max_steps = 560;
+  double peak_learning_rate = 3e-3;
+  std::string path = "data/austen";
+};
+Trainer::Config austen(const AustenArgs& args);
+
+void register_austen(ExperimentRegistry& registry);
+
+}  // namespace tenon

@@ -1,0 +1,48 @@
+#include "tenon/experiments/experiment.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tenon/base/text.h"
+#include "tenon/config/registry.h"
+#include "tenon/data/register.h"
+#include "tenon/experiments/austen.h"
+#include "tenon/nn/register.h"
+#include "tenon/optim/learner.h"
+#include "tenon/trainer/register.h"
+
+namespace tenon {
+
+void ExperimentRegistry::add(Experiment experiment) {
+  const std::string name = experiment.name;
+  if (!experiments_.try_emplace(name, std::move(experiment)).second) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("two experiments are named '{}'", name));
+  }
+}
+
+const Experiment& ExperimentRegistry::find(std::string_view name) const {
+  const auto it = experiments_.find(name);
+  if (it != experiments_.end()) return it->second;
+  std::vector<std::string> names;
+  for (const auto& [known, experiment] : experiments_) names.push_back(known);
+  const std::vector<std::string> nearest = nearest_names(name, names);
+  throw Error(ErrorCode::unknown_name, fmt::format("there is no experiment '{}'", name))
+      .hint(nearest.empty() ? "`tenon config list` shows all" : fmt::format("did you mean {}?", fmt::join(nearest, ", ")));
+}
+
+std::vector<const Experiment*> ExperimentRegistry::all() const {
+  std::vector<const Experiment*> out;
+  for (const auto& [name, experiment] : experiments_) out.push_back(&experiment);
+  return out;
+}
+
+void register_experiments(ExperimentRegistry& registry) { register_austen(registry); }
+
+void register_everything(Registry& registry) {
+  register_nn(registry);
+  register_optim(registry);
+  register_data(registry);
+  register_trainer(registry);
+}
+
+}  // namespace tenon

@@ -1,0 +1,114 @@
+// A Llama-style model against PyTorch: loss, logits and every gradient (tests/fixtures/make_llama_fixture.py).
+#include <gtest/gtest.h>
+
+#include "tenon/checkpoint/safetensors.h"
+#include "tenon/ir/interpreter.h"
+#include "tenon/nn/functional.h"
+#include "tenon/nn/testing/tiny_lm.h"
+#include "tenon/pjrt/plugin.h"
+#include "tenon/runtime/executable.h"
+#include "tenon/stablehlo/emit.h"
+
+namespace tenon {
+namespace {
+
+// The arrays of the fixture whose names begin with `prefix`, without it.
+Values fixture(const std::string& prefix) {
+  static const SafetensorsFile file =
+      SafetensorsFile::open(std::string(TENON_SOURCE_DIR) + "/tests/fixtures/llama.safetensors").value();
+  Values out;
+  for (const TensorInfo& info : file.tensors()) {
+    if (info.name.starts_with(prefix)) out.emplace(info.name.substr(prefix.size()), file.read(info.name).value());
+  }
+  return out;
+}
+
+CausalLm::Config llama(StackForm form, DType dtype) {
+  CausalLm::Config c = tiny_lm(form);
+  c.compute_dtype = dtype;
+  c.vocab_size = 19;
+  c.model_dim = 16;
+  c.decoder.as<Decoder>().num_layers = 2;
+  attention_of(c).num_heads = 4;
+  attention_of(c).num_kv_heads = 2;
+  attention_of(c).head_dim = 6;
+  c.decoder.as<Decoder>().pattern[0].as<DecoderLayer>().feed_forward.as<GatedFeedForward>().hidden_dim = 24;
+  return c;
+}
+
+Literal in_dtype(const Literal& x, DType dtype) { return Literal::from(dtype, x.dims(), x.to_doubles()); }
+
+// The weights in the names and stacks of `model`.
+Values weights_for(const CausalLm& model, DType dtype) {
+  Values weights = fixture("weights/");
+  for (auto& [name, value] : weights) value = in_dtype(value, dtype);
+  const Values own = initial_values(model, 1);
+  EXPECT_EQ(unstack(own).size(), weights.size());
+  return stack_as(own, weights);
+}
+
+// "loss", "logits" and "grads.<path>".
+NestGraph program(const CausalLm& model, const Values& weights, const Values& batch) {
+  return nest_graph(weights, batch, [&](const Nest& s, const Nest& b) {
+    Nest out = loss_and_gradients(model, s, b);
+    out.emplace("logits", functional(model, &CausalLm::logits, s, Tensor(), false, b).result);
+    return out;
+  });
+}
+
+void expect_fixture(const Values& got, const std::string& dtype, double tolerance) {
+  const Values results = unstack(got), grads = fixture(dtype + "/grads/");
+  EXPECT_EQ(results.size(), grads.size() + 2);
+  for (const char* name : {"loss", "logits"}) {
+    EXPECT_EQ(difference(results.at(name), fixture(dtype + "/" + name).at(""), tolerance), "") << name;
+  }
+  for (const auto& [name, want] : grads) {
+    ASSERT_TRUE(results.contains("grads." + name)) << name;
+    EXPECT_EQ(difference(results.at("grads." + name), want, tolerance), "") << name;
+  }
+}
+
+void interpret_and_compare(DType dtype, const std::string& name, double tolerance) {
+  for (const StackForm form : {StackForm::scan, StackForm::unroll}) {
+    const CausalLm model(llama(form, dtype));
+    const Values weights = weights_for(model, dtype), batch = fixture("batch/");
+    const NestGraph graph = program(model, weights, batch);
+    expect_fixture(name_results(graph, interpret(graph.graph, nest_arguments(weights, batch))), name, tolerance);
+  }
+}
+
+TEST(LlamaFixture, InterpreterInF32) { interpret_and_compare(DType::f32, "f32", 1e-5); }
+TEST(LlamaFixture, InterpreterInF64) { interpret_and_compare(DType::f64, "f64", 1e-10); }
+
+std::vector<Literal> run_compiled(const NestGraph& graph, const std::vector<Literal>& arguments) {
+  Program program;
+  program.text = emit_stablehlo(graph.graph, {});
+  program.arg_types = graph.graph.param_types();
+  program.result_types = graph.graph.result_types();
+  program.arg_specs.resize(program.arg_types.size());
+  program.result_specs.resize(program.result_types.size());
+  const std::shared_ptr<const Backend> backend = Backend::open("cpu");
+  const Executable executable = compile(backend, Mesh(), std::move(program));
+  std::vector<Array> args;
+  for (const Literal& x : arguments) args.push_back(Array::from_literal(backend, Mesh(), {}, x));
+  std::vector<Literal> out;
+  for (const Array& x : executable(args)) out.push_back(x.to_literal());
+  return out;
+}
+
+TEST(LlamaFixture, XlaInF32) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  for (const StackForm form : {StackForm::scan, StackForm::unroll}) {
+    for (const bool remat : {false, true}) {
+      CausalLm::Config config = llama(form, DType::f32);
+      if (remat) config.decoder.as<Decoder>().pattern[0]->remat = SaveNothing{};
+      const CausalLm model(config);
+      const Values weights = weights_for(model, DType::f32), batch = fixture("batch/");
+      const NestGraph graph = program(model, weights, batch);
+      expect_fixture(name_results(graph, run_compiled(graph, nest_arguments(weights, batch))), "f32", 1e-5);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon
