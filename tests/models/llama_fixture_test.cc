@@ -98,16 +98,17 @@ std::vector<Literal> run_compiled(const NestGraph& graph, const std::vector<Lite
 
 TEST(LlamaFixture, XlaInF32) {
   if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
-  for (const StackForm form : {StackForm::scan, StackForm::unroll}) {
-    for (const bool remat : {false, true}) {
-      CausalLm::Config config = llama(form, DType::f32);
-      if (remat) config.decoder.as<Decoder>().pattern[0]->remat = SaveNothing{};
-      const CausalLm model(config);
-      const Values weights = weights_for(model, DType::f32), batch = fixture("batch/");
-      const NestGraph graph = program(model, weights, batch);
-      expect_fixture(name_results(graph, run_compiled(graph, nest_arguments(weights, batch))), "f32", 1e-5);
-    }
-  }
+  const auto compare = [](CausalLm::Config config) {
+    const CausalLm model(config);
+    const Values weights = weights_for(model, DType::f32), batch = fixture("batch/");
+    const NestGraph graph = program(model, weights, batch);
+    expect_fixture(name_results(graph, run_compiled(graph, nest_arguments(weights, batch))), "f32", 1e-5);
+  };
+  compare(llama(StackForm::scan, DType::f32));
+  compare(llama(StackForm::unroll, DType::f32));
+  CausalLm::Config remat = llama(StackForm::scan, DType::f32);
+  remat.decoder.as<Decoder>().pattern[0]->remat = SaveNothing{};
+  compare(remat);
 }
 
 }  // namespace

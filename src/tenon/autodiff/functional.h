@@ -17,13 +17,14 @@ struct Vjp {
   std::function<std::vector<Tensor>(const std::vector<Tensor>&)> pull;
 };
 
-// Runs `f` on `inputs` here and remembers how to differentiate it. Tensors `f` captures are constants to it. Results from
-// `num_pulled` on get no cotangent, so they need not be differentiable.
+// Runs `f` on `inputs` here and remembers how to differentiate it. Tensors `f` captures are constants to it. Results
+// from `num_pulled` on get no cotangent, so they need not be differentiable.
 Vjp vjp(const TensorFn& f, const std::vector<Tensor>& inputs, const std::vector<bool>& active,
         std::optional<size_t> num_pulled = {});
 
 // scan(body, init, xs): body(index, carry, x) -> {carry, y} over the first dimension of every tensor of `xs`; the y are
-// stacked. Outer tensors may be captured. Without xs give the length. Throws `shape_mismatch` when lengths or carries differ.
+// stacked. Outer tensors may be captured. Without xs give the length. Throws `shape_mismatch` when lengths or carries
+// differ.
 template <Tree C, Tree X, std::invocable<Tensor, C, X> F>
 auto scan(F body, const C& init, const X& xs, std::optional<int64_t> length = {}, bool reverse = false) {
   using Result = std::invoke_result_t<F, Tensor, C, X>;
@@ -64,7 +65,7 @@ template <class A, class P>
 struct ValueAndGrad {
   Tensor value;  // scalar
   A aux;
-  P grads;       // zeros where `value` doesn't depend on a parameter; empty for integer parameters
+  P grads;  // zeros where `value` doesn't depend on a parameter; empty for integer parameters
 };
 
 // f(params) -> {scalar float, aux tree}: its value, aux and the gradient of the value by every float of `params`.

@@ -21,8 +21,8 @@ std::vector<ValueId> op_captures(const Trace& trace, const OpInfo& op) {
 
 }  // namespace
 
-Linearizer::Linearizer(Trace& trace, RegionId region, std::span<const Tensor> args, const std::vector<bool>& active_params,
-                       const std::vector<ValueId>& captures)
+Linearizer::Linearizer(Trace& trace, RegionId region, std::span<const Tensor> args,
+                       const std::vector<bool>& active_params, const std::vector<ValueId>& captures)
     : trace_(trace), captures_(captures) {
   const RegionInfo& info = trace.region(region);
   check(args.size() == info.params.size() && active_params.size() == args.size(), "one argument per parameter");
@@ -79,8 +79,8 @@ void Linearizer::forward(OpId id, ValueMap& map) {
 void Linearizer::accumulate(ValueId value, const Tensor& ct) {
   if (!ct || !is_active(value)) return;
   const TensorType& type = trace_.value(value).type;
-  check(ct.type() == type, fmt::format("a cotangent of {} for a value of {} at {}", to_string(ct.type()), to_string(type),
-                                       trace_.path()));
+  check(ct.type() == type,
+        fmt::format("a cotangent of {} for a value of {} at {}", to_string(ct.type()), to_string(type), trace_.path()));
   const auto [it, added] = cts_.try_emplace(value, ct);
   if (!added) it->second = add(it->second, ct);
 }

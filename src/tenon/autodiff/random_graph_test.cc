@@ -59,10 +59,9 @@ class Grower {
       case 5:
         return rsqrt(x * x + 0.7);
       default:
-        return x * stop_gradient(logistic(any_constant(x)));
+        return x * stop_gradient(full_like(x, 0.8));
     }
   }
-  static Tensor any_constant(const Tensor& x) { return full_like(x, 0.3); }
 
   Tensor binary(const Tensor& a, const Tensor& b) {
     switch (below(5)) {
@@ -75,7 +74,8 @@ class Grower {
       case 3:
         return a / (b * b + 1.0);
       default:
-        return select(greater(stop_gradient(full_like(a, 1)), zeros_like(a)), a * 0.5, b);
+        if (a.rank() == 0) return maximum(a, b + 0.123);
+        return select(greater(sin(iota(a.type(), a.rank() - 1)), full_like(a, 0.5)), a * 0.5, b);
     }
   }
 

@@ -115,16 +115,20 @@ class Partitioner {
   }
 
   bool saves(const OpInfo& op) {
-    const bool varies = std::any_of(op.results.begin(), op.results.end(), [&](ValueId v) { return varying_.contains(v); });
+    const bool varies =
+        std::any_of(op.results.begin(), op.results.end(), [&](ValueId v) { return varying_.contains(v); });
     if (!varies && options_.in_loop) return false;
     switch (trace_.remat_decision(op)) {
-      case Save::device: return true;
-      case Save::recompute: return false;
+      case Save::device:
+        return true;
+      case Save::recompute:
+        return false;
       case Save::host:
         throw Error(ErrorCode::unsupported, "offloading saved values to host memory")
             .at(std::string(trace_.path_of(op)))
             .hint("use a remat policy that saves on the device or recomputes");
-      case Save::unspecified: break;
+      case Save::unspecified:
+        break;
     }
     return !options_.in_loop || op.def->recompute == Recompute::expensive;
   }

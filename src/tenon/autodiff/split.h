@@ -17,12 +17,13 @@ struct Active {
 struct SplitOptions {
   // Parameters the backward pass has anyway (slices of a scan's inputs, its index): never saved.
   std::vector<bool> free_params;
-  // What happens to a value no remat policy speaks of. In a loop every saved value is a stacked array, so cheap ops are done
-  // again; outside, saving is free.
+  // What happens to a value no remat policy speaks of. In a loop every saved value is a stacked array, so cheap ops are
+  // done again; outside, saving is free.
   bool in_loop = false;
 };
 
-// A value the backward region reads: parameter `param` of the split region, or else result `forward_result` of `forward`.
+// A value the backward region reads: parameter `param` of the split region, or else result `forward_result` of
+// `forward`.
 struct Residual {
   bool is_param = false;
   size_t index = 0;

@@ -43,8 +43,13 @@ struct ScanSplit {
 
 // A carry is active when it starts so or becomes so in the loop.
 ScanSplit split_scan(Trace& trace, const OpInfo& op, const std::unordered_set<ValueId>& active) {
-  ScanSplit s{op.regions[0], op.attrs.integer("length"), static_cast<size_t>(scan_num_carry(op)), op.attrs.flag("reverse"),
-              active_captures(trace, op, active), {}, {}};
+  ScanSplit s{op.regions[0],
+              op.attrs.integer("length"),
+              static_cast<size_t>(scan_num_carry(op)),
+              op.attrs.flag("reverse"),
+              active_captures(trace, op, active),
+              {},
+              {}};
   s.active.captures = s.captured;
   s.active.params = {false};
   for (ValueId v : op.operands) s.active.params.push_back(active.contains(v));
@@ -68,7 +73,8 @@ ScanSplit split_scan(Trace& trace, const OpInfo& op, const std::unordered_set<Va
 // The reversed loop. Carried: cotangents of the active carries, then those of captures, accumulated.
 class BackwardScan {
  public:
-  BackwardScan(Trace& trace, const ScanSplit& split, const std::vector<Tensor>& inputs, const std::vector<Tensor>& forward)
+  BackwardScan(Trace& trace, const ScanSplit& split, const std::vector<Tensor>& inputs,
+               const std::vector<Tensor>& forward)
       : trace_(trace), split_(split), inputs_(inputs), forward_(forward) {}
 
   Linearizer::Pulled run(const std::vector<Tensor>& cts) {
@@ -110,7 +116,8 @@ class BackwardScan {
   std::vector<Tensor> step(const std::vector<Tensor>& args) {
     size_t next_x = 1 + carry_.size();
     std::vector<Tensor> in;
-    for (const Residual& r : split_.parts.residuals) in.push_back(r.is_param && r.index == 0 ? args[0] : args[next_x++]);
+    for (const Residual& r : split_.parts.residuals)
+      in.push_back(r.is_param && r.index == 0 ? args[0] : args[next_x++]);
     for (size_t i = 0; i < num_carry_cts_; ++i) in.push_back(args[1 + i]);
     for (const auto& [given, type] : y_cts_) in.push_back(given ? args[next_x++] : zeros(type));
     const std::vector<Tensor> out = inline_region(trace_, split_.parts.backward, in);
@@ -120,7 +127,8 @@ class BackwardScan {
     for (size_t i = 0; i < num_captured; ++i) {
       next.push_back(add(args[1 + num_carry_cts_ + i], out[out.size() - num_captured + i]));
     }
-    next.insert(next.end(), out.begin() + static_cast<int64_t>(num_carry_cts_), out.end() - static_cast<int64_t>(num_captured));
+    next.insert(next.end(), out.begin() + static_cast<int64_t>(num_carry_cts_),
+                out.end() - static_cast<int64_t>(num_captured));
     return next;
   }
 

@@ -18,8 +18,8 @@ namespace tenon {
 using Nest = std::map<std::string, Tensor>;
 
 // In a struct: the fields that make it a tree.
-#define TENON_TREE(...)                                  \
-  auto tree_fields() { return std::tie(__VA_ARGS__); }   \
+#define TENON_TREE(...)                                \
+  auto tree_fields() { return std::tie(__VA_ARGS__); } \
   auto tree_fields() const { return std::tie(__VA_ARGS__); }
 
 // Calls f(Tensor&) on every tensor of a tree, in a fixed order; empty tensors are passed over.

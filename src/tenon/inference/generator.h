@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tenon/inference/sampling.h"
@@ -14,33 +16,50 @@
 namespace tenon {
 
 struct GenerateResult {
-  std::string text;        // without the prompt; valid UTF-8
-  int64_t num_tokens = 0;  // made, the end-of-text token not counted
-  bool ended = false;      // the model ended the text itself
+  std::string text;             // without the prompt; valid UTF-8
+  std::vector<int32_t> tokens;  // what the model chose, without the end of the text
+  bool ended = false;           // the model ended the text itself
+  // Compiling not included. The prompt gives the first token, each step of decoding one more.
   double prefill_seconds = 0, decode_seconds = 0;
 };
 
-// A model of bytes (tenon/data/byte_vocab.h), unrolled for decoding. Programs are compiled once for each power of two of
-// prompt and of sequence length.
+// A model of bytes (tenon/data/byte_vocab.h), unrolled for decoding, on one device. The prompt goes in by pieces of up to
+// kPrefillTokens; programs are compiled once for each power of two of a piece's and of the sequence's length.
 class Generator {
  public:
-  // From the newest good checkpoint under `dir`. Throws `not_found`, `damaged` or `incompatible`.
+  static constexpr int64_t kPrefillTokens = 256;
+  // Prompt and text together.
+  static constexpr int64_t kMaxLength = 65536;
+
+  // From the newest good checkpoint under `dir`, or the one that `dir` is. The classes its config names must be in the
+  // global registry. Throws `not_found`, `damaged`, `incompatible`, or `unsupported` when the model can't write bytes.
   Generator(const std::string& dir, std::shared_ptr<const Backend> backend);
-  // From a model and its parameters, named as describe_state does, for tests and other callers.
+  // From a model and its parameters, named as describe_state does. Throws `missing_field`.
   Generator(std::unique_ptr<LanguageModel> model, const std::map<std::string, Literal>& params,
             std::shared_ptr<const Backend> backend);
 
+  // Of the checkpoint.
   int64_t step() const { return step_; }
+  // About damaged checkpoints that were passed over.
   const std::vector<std::string>& warnings() const { return warnings_; }
   // Up to `max_tokens` behind `prompt`; `on_text` gets whole characters as they are made. Throws `invalid_argument`.
   GenerateResult generate(std::string_view prompt, int64_t max_tokens, const SamplingOptions& options,
                           const std::function<void(std::string_view)>& on_text = {});
-  // Bytes of the cache that the decode step reuses in place, after generate: 0 would mean it is copied.
+  // Bytes of the newest program's results that take over an argument's memory: the whole cache, which would be copied at
+  // every token otherwise. 0 before the first text.
   int64_t donated_bytes() const { return donated_bytes_; }
 
  private:
-  const Executable& extend_program(int64_t length, int64_t max_len);
-  std::vector<Array> empty_cache(int64_t max_len);
+  struct Sequence;
+  Sequence start_sequence(int64_t max_length, const SamplingOptions& options) const;
+  // The program that takes `num_tokens` more tokens of a sequence.
+  const Jitted& extend_program(int64_t num_tokens, int64_t max_length);
+  std::vector<Tensor> extend(const std::vector<std::string>& cache_names, std::span<const Tensor> args) const;
+  void compile_programs(int64_t prompt_length, int64_t max_tokens, int64_t max_length);
+  // Runs tokens `ids` [1,T], the first of them at `start`, the last that counts at `start + last`.
+  void run(Sequence& sequence, const Array& ids, int64_t start, int64_t last);
+  void prefill(Sequence& sequence, const std::vector<int64_t>& prompt);
+  std::map<std::string, TensorType> cache_types(int64_t max_length) const;
   Array put(const Literal& value) const;
 
   std::unique_ptr<LanguageModel> model_;
@@ -48,7 +67,7 @@ class Generator {
   std::vector<std::string> names_;
   std::vector<Array> params_;
   CompileCache cache_;
-  std::map<std::pair<int64_t, int64_t>, Executable> programs_;
+  std::map<std::pair<int64_t, int64_t>, Jitted> programs_;
   int64_t step_ = 0, donated_bytes_ = 0;
   std::vector<std::string> warnings_;
 };

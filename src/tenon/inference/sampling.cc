@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tenon/base/error.h"
+#include "tenon/base/text.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
 
@@ -9,28 +11,38 @@ namespace tenon {
 
 void SamplingOptions::check() const {
   if (!(temperature >= 0) || !std::isfinite(temperature)) {
-    throw Error(ErrorCode::invalid_argument, "temperature must be at least 0 and finite").at("temperature");
+    throw Error(ErrorCode::invalid_argument, "the temperature must be a finite number of at least 0")
+        .at("temperature")
+        .got(format_float(temperature));
   }
-  if (top_k < 0 || top_k > 1'000'000'000) {
-    throw Error(ErrorCode::invalid_argument, "top_k must be at least 0").at("top_k").hint("0 means all tokens");
+  if (top_k < 0) {
+    throw Error(ErrorCode::invalid_argument, "top_k must be at least 0")
+        .at("top_k")
+        .got(std::to_string(top_k))
+        .hint("0 means all tokens");
   }
 }
 
+namespace {
+
+// Those below the k largest become kNeverSampled.
+Tensor keep_top(const Tensor& logits, const Tensor& k) {
+  const int64_t B = logits.dim(0), V = logits.dim(1);
+  const Tensor zero = zeros({DType::i32, {}}), all = full({DType::i32, {}}, static_cast<double>(V));
+  const Tensor count = select(equal(k, zero), all, minimum(k, all));
+  const Tensor least = dynamic_slice(sort(logits, 1, true), std::vector<Tensor>{zero, count - 1.0}, {B, 1});
+  return select(less(logits, broadcast_to(least, logits.dims())), full_like(logits, kNeverSampled), logits);
+}
+
+}  // namespace
+
 Tensor sample_token(const Tensor& logits, const Tensor& temperature, const Tensor& top_k, const Tensor& key,
                     const Tensor& position) {
-  const int64_t B = logits.dim(0), V = logits.dim(1);
-  const Tensor zero = zeros({DType::i32, {}});
-  const Tensor all = full({DType::i32, {}}, static_cast<double>(V));
-  const Tensor k = select(equal(top_k, zero), all, minimum(top_k, all));
-  const Tensor sorted = sort(logits, 1, true);
-  const Tensor least = dynamic_slice(sorted, std::vector<Tensor>{zero, k - 1.0}, {B, 1});
-  const Tensor kept = select(greater_equal(logits, broadcast_to(least, logits.dims())), logits, full_like(logits, -1e30));
-
-  const Tensor uniform = random_uniform(fold_in(key, position), {B, V}, DType::f32);
+  const Tensor uniform = random_uniform(fold_in(key, position), logits.dims(), DType::f32);
   const Tensor noise = -log(-log(maximum(uniform, full_like(uniform, 1e-20))));
-  const Tensor safe = maximum(temperature, full_like(temperature, 1e-6));
-  const Tensor sampled = argmax(kept / safe + noise, 1);
-  const Tensor greedy = broadcast_to(equal(temperature, zeros_like(temperature)), {B});
+  const Tensor divisor = maximum(temperature, full_like(temperature, 1e-6));
+  const Tensor sampled = argmax(keep_top(logits, top_k) / divisor + noise, 1);
+  const Tensor greedy = broadcast_to(equal(temperature, zeros_like(temperature)), {logits.dim(0)});
   return select(greedy, argmax(logits, 1), sampled);
 }
 

@@ -24,7 +24,10 @@ Linear::Config output_linear() {
 }  // namespace
 
 MultiheadAttention::Config::Config()
-    : qkv(RotaryQkv::Config{}), core(DotProductAttention::Config{}), kv_cache(DenseKvCache::Config{}), output(output_linear()) {}
+    : qkv(RotaryQkv::Config{}),
+      core(DotProductAttention::Config{}),
+      kv_cache(DenseKvCache::Config{}),
+      output(output_linear()) {}
 
 void MultiheadAttention::Config::check(Checker& c) const {
   c.positive("input_dim", input_dim);
@@ -32,7 +35,8 @@ void MultiheadAttention::Config::check(Checker& c) const {
   if (num_heads < 1) return;
   c.require(head_dim || input_dim % num_heads == 0, "num_heads", "must divide input_dim, or head_dim be set");
   c.require(!head_dim || *head_dim > 0, "head_dim", "must be positive");
-  c.require(!num_kv_heads || (*num_kv_heads > 0 && num_heads % *num_kv_heads == 0), "num_kv_heads", "must divide num_heads");
+  c.require(!num_kv_heads || (*num_kv_heads > 0 && num_heads % *num_kv_heads == 0), "num_kv_heads",
+            "must divide num_heads");
 }
 
 MultiheadAttention::MultiheadAttention(const Config& c)
@@ -65,7 +69,8 @@ Tensor MultiheadAttention::forward(const Tensor& x, const SequenceInfo& info) co
 }
 
 Nest MultiheadAttention::init_cache(int64_t batch_size, int64_t max_len) const {
-  return kv_cache_.call(&KvCache::init, TensorType{Context::current().compute_dtype(), {batch_size, num_kv_heads_, max_len, head_dim_}});
+  return kv_cache_.call(
+      &KvCache::init, TensorType{Context::current().compute_dtype(), {batch_size, num_kv_heads_, max_len, head_dim_}});
 }
 
 std::pair<Nest, Tensor> MultiheadAttention::extend_step(const Nest& cache, const Tensor& x, const Tensor& start) const {

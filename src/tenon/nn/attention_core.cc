@@ -6,7 +6,8 @@
 
 namespace tenon {
 
-TENON_INTERFACE(AttentionCore, Module, "from queries, keys and values to contexts", {"mask", "which keys a query may see"})
+TENON_INTERFACE(AttentionCore, Module, "from queries, keys and values to contexts",
+                {"mask", "which keys a query may see"})
 TENON_MODULE(DotProductAttention, AttentionCore, "softmax(q k^T / sqrt(H)) v")
 
 DotProductAttention::Config::Config() { mask = CausalMask{}; }
@@ -33,7 +34,8 @@ Tensor DotProductAttention::forward(const Qkv& qkv, const MaskArgs& mask) const 
   const Tensor masked = select(visible, logits, full_like(logits, -1e30));
   const Tensor weights = exp(masked - stop_gradient(max_keep(masked, {-1})));
   const Tensor sum = reshape(reduce_sum(weights, {-1}), {B, K, G * T, 1});
-  const Tensor numerator = dot_general(reshape(convert(weights, q.dtype()), {B, K, G * T, S}), v, {{0, 1}, {0, 1}, {3}, {2}}, wide);
+  const Tensor numerator =
+      dot_general(reshape(convert(weights, q.dtype()), {B, K, G * T, S}), v, {{0, 1}, {0, 1}, {3}, {2}}, wide);
   return reshape(convert(numerator / sum, q.dtype()), {B, N, T, H});
 }
 

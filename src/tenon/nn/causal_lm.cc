@@ -35,7 +35,10 @@ Tensor wide(const Tensor& x) { return convert(x, wide_dtype(x)); }
 }  // namespace
 
 CausalLm::Config::Config()
-    : embedding(Embedding::Config{}), decoder(Decoder::Config{}), head(TiedHead::Config{}), loss(CrossEntropy::Config{}) {}
+    : embedding(Embedding::Config{}),
+      decoder(Decoder::Config{}),
+      head(TiedHead::Config{}),
+      loss(CrossEntropy::Config{}) {}
 
 void CausalLm::Config::check(Checker& c) const {
   c.positive("vocab_size", vocab_size);

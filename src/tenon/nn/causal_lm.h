@@ -15,8 +15,8 @@ class LanguageModel : public Model {
     TENON_FIELDS(vocab_size)
   };
   virtual Nest init_cache(int64_t batch_size, int64_t max_len) const = 0;
-  // The next T tokens ids i32 [B,T] of sequences that are `start` long; returns the cache and the logits f32 [B,V] behind
-  // token `last` (i32 scalar, 0 … T-1) of them. Tokens after `last` are padding: the next call overwrites them.
+  // The next T tokens ids i32 [B,T] of sequences that are `start` long; returns the cache and the logits f32 [B,V]
+  // behind token `last` (i32 scalar, 0 … T-1) of them. Tokens after `last` are padding: the next call overwrites them.
   virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                               const Tensor& last) const = 0;
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tenon/config/define.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
@@ -115,6 +117,36 @@ TEST(CausalLm, LossChunksGiveTheSameLossAndGradients) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::shape_mismatch);
   EXPECT_THAT(error->message(), HasSubstr("loss_chunks=3"));
+}
+
+// A loss that says something about itself.
+class TalkingLoss final : public TokenLoss {
+ public:
+  struct Config : TokenLoss::Config {
+    TENON_CONFIG()
+  };
+  explicit TalkingLoss(const Config& c) : TokenLoss(c), loss_(this, "loss", CrossEntropy::Config{}) {}
+  LossSum forward(const Tensor& logits, const Tensor& labels) const override {
+    summary("live", sum_all(convert(greater_equal(labels, zeros_like(labels)), DType::f32)), Merge::sum);
+    aux("logits", sum_all(logits * logits), Merge::sum);
+    return loss_(logits, labels);
+  }
+
+ private:
+  Child<CrossEntropy> loss_;
+};
+TENON_MODULE(TalkingLoss, TokenLoss, "for tests")
+
+TEST(CausalLm, OutputsOfLossChunksAreMerged) {
+  CausalLm::Config c = tiny_lm(StackForm::scan);
+  c.loss = TalkingLoss::Config{};
+  const Values state = initial_values(CausalLm(c), 7);
+  const Values want = loss_and_gradients(CausalLm(c), state, batch());
+  EXPECT_EQ(want.at("summaries.loss.live").as_double(0), 15);
+  c.loss_chunks = 4;
+  const Values got = loss_and_gradients(CausalLm(c), state, batch());
+  EXPECT_EQ(got.at("summaries.loss.live").as_double(0), 15);
+  EXPECT_EQ(difference(got.at("aux.loss.logits"), want.at("aux.loss.logits"), 1e-5), "");
 }
 
 TEST(CausalLm, DocumentsOfARowDontSeeEachOther) {

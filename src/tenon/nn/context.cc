@@ -14,7 +14,8 @@ thread_local Context* innermost = nullptr;
 void collect(Outputs& outputs, std::string_view name, const Tensor& value, Merge merge, const Tensor& weight) {
   Context& here = Context::current();
   if ((merge == Merge::weighted_mean) != static_cast<bool>(weight)) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("output '{}': a weight goes with weighted_mean and only with it", name))
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("output '{}': a weight goes with weighted_mean and only with it", name))
         .at(here.path());
   }
   if (weight && weight.type() != value.type()) {
@@ -31,16 +32,22 @@ void collect(Outputs& outputs, std::string_view name, const Tensor& value, Merge
 
 Tensor merge_first(const Output& o) {
   switch (o.merge) {
-    case Merge::sum: return reduce_sum(o.value, {0});
-    case Merge::mean: return mean(o.value, {0});
-    case Merge::max: return reduce_max(o.value, {0});
-    case Merge::last: return reshape(slice_dim(o.value, 0, o.value.dim(0) - 1, o.value.dim(0)), {o.value.dims().begin() + 1, o.value.dims().end()});
+    case Merge::sum:
+      return reduce_sum(o.value, {0});
+    case Merge::mean:
+      return mean(o.value, {0});
+    case Merge::max:
+      return reduce_max(o.value, {0});
+    case Merge::last:
+      return reshape(slice_dim(o.value, 0, o.value.dim(0) - 1, o.value.dim(0)),
+                     {o.value.dims().begin() + 1, o.value.dims().end()});
     case Merge::weighted_mean: {
       const Tensor total = reduce_sum(o.weight, {0});
       const Tensor weighted = reduce_sum(o.value * o.weight, {0});
       return weighted / maximum(total, full_like(total, 1e-30));
     }
-    case Merge::stack: return o.value;
+    case Merge::stack:
+      return o.value;
   }
   return o.value;
 }
@@ -127,7 +134,8 @@ void Context::set_collected(Collected* collected) {
 
 void Context::check_collecting(std::string_view name) const {
   if (current_trace().current_region() == collecting_region_) return;
-  throw Error(ErrorCode::unsupported, fmt::format("'{}' was given inside a loop or branch that isn't a stack of layers", name))
+  throw Error(ErrorCode::unsupported,
+              fmt::format("'{}' was given inside a loop or branch that isn't a stack of layers", name))
       .at(path_)
       .hint("return it from the loop and give it after");
 }
@@ -173,7 +181,8 @@ Tensor Context::draw(std::string_view name) {
 bool is_training() { return Context::current().training(); }
 Tensor rng(std::string_view draw) { return Context::current().draw(draw); }
 void summary(std::string_view name, const Tensor& value, Merge merge, const Tensor& weight) {
-  collect(Context::current().collected().summaries, name, stop_gradient(value), merge, weight ? stop_gradient(weight) : weight);
+  collect(Context::current().collected().summaries, name, stop_gradient(value), merge,
+          weight ? stop_gradient(weight) : weight);
 }
 void aux(std::string_view name, const Tensor& value, Merge merge, const Tensor& weight) {
   collect(Context::current().collected().aux, name, value, merge, weight);

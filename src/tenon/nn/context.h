@@ -92,12 +92,13 @@ class Context {
   RegionId collecting_region_;  // where values of `collected_` live
   std::set<std::string, std::less<>> draws_;
   std::map<std::string, uint32_t, std::less<>> calls_;  // of each child
-  uint32_t call_ = 0;  // how often the parent had called this child before
+  uint32_t call_ = 0;                                   // how often the parent had called this child before
   Mark mark_before_;
   std::optional<RematScope> remat_;
 };
 
-// Makes an enclosing context the current one again, while it lives: for code of a parent that runs inside a child's call.
+// Makes an enclosing context the current one again, while it lives: for code of a parent that runs inside a child's
+// call.
 class [[nodiscard]] ResumeContext {
  public:
   explicit ResumeContext(Context& context);

@@ -4,7 +4,8 @@
 
 namespace tenon {
 
-TENON_MODULE(Decoder, Module, "a stack of layers and a norm behind it", {"pattern", "layers that are repeated in this order"},
+TENON_MODULE(Decoder, Module, "a stack of layers and a norm behind it",
+             {"pattern", "layers that are repeated in this order"},
              {"form", "scan: one compiled layer in a loop; unroll: each apart"})
 
 Decoder::Config::Config() : pattern{DecoderLayer::Config{}}, norm(RMSNorm::Config{}) {}
@@ -13,7 +14,8 @@ void Decoder::Config::check(Checker& c) const {
   c.positive("num_layers", num_layers);
   c.require(!pattern.empty(), "pattern", "needs at least one layer");
   if (pattern.empty()) return;
-  c.require(num_layers % static_cast<int64_t>(pattern.size()) == 0, "num_layers", "must be a multiple of the pattern's length");
+  c.require(num_layers % static_cast<int64_t>(pattern.size()) == 0, "num_layers",
+            "must be a multiple of the pattern's length");
 }
 
 Decoder::Decoder(const Config& c)
@@ -27,7 +29,8 @@ Tensor Decoder::forward(const Tensor& x, const SequenceInfo& info) const {
 }
 
 Nest Decoder::init_cache(int64_t batch_size, int64_t max_len) const {
-  return layers_.states([&](const auto& layer) { return layer.call(&TransformerLayer::init_cache, batch_size, max_len); });
+  return layers_.states(
+      [&](const auto& layer) { return layer.call(&TransformerLayer::init_cache, batch_size, max_len); });
 }
 
 std::pair<Nest, Tensor> Decoder::extend_step(const Nest& cache, const Tensor& x, const Tensor& start) const {

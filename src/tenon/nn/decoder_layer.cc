@@ -19,7 +19,8 @@ DecoderLayer::DecoderLayer(const Config& c)
       activation_partition_(c.activation_partition),
       attention_(this, "attention", c.attention, [&](Attention::Config& a) { a.input_dim = c.input_dim; }),
       feed_forward_(this, "feed_forward", c.feed_forward, [&](FeedForward::Config& f) { f.input_dim = c.input_dim; }),
-      attention_residual_(this, "attention_residual", c.residual, [&](Residual::Config& r) { r.input_dim = c.input_dim; }),
+      attention_residual_(this, "attention_residual", c.residual,
+                          [&](Residual::Config& r) { r.input_dim = c.input_dim; }),
       feed_forward_residual_(this, "feed_forward_residual", c.residual,
                              [&](Residual::Config& r) { r.input_dim = c.input_dim; }) {}
 
@@ -38,7 +39,8 @@ Nest DecoderLayer::init_cache(int64_t batch_size, int64_t max_len) const {
 }
 
 std::pair<Nest, Tensor> DecoderLayer::extend_step(const Nest& cache, const Tensor& x, const Tensor& start) const {
-  auto [next, y] = attention_.call(&Attention::extend_step, cache, attention_residual_.call(&Residual::prepare, x), start);
+  auto [next, y] =
+      attention_.call(&Attention::extend_step, cache, attention_residual_.call(&Residual::prepare, x), start);
   return {std::move(next), feed_forward(attention_residual_.call(&Residual::merge, x, y))};
 }
 

@@ -9,7 +9,8 @@ namespace tenon {
 
 using ActivationSignature = Tensor(const Tensor&);
 TENON_FN_TYPE(Silu, ActivationSignature, "x * logistic(x)")
-TENON_FN_TYPE(ScaledDim, int64_t(int64_t), "scale * input_dim, rounded up", {"round_up_to", "the result is a multiple of it"})
+TENON_FN_TYPE(ScaledDim, int64_t(int64_t), "scale * input_dim, rounded up",
+              {"round_up_to", "the result is a multiple of it"})
 TENON_INTERFACE(FeedForward, Module, "changes each token by itself")
 TENON_MODULE(GatedFeedForward, FeedForward, "down(activation(gate(x)) * up(x)); Shazeer 2020, eq. 6",
              {"hidden_dim", "size between, a number or a function of input_dim"}, {"linear", "gate and up"})

@@ -15,7 +15,9 @@ TENON_FN_TYPE(Normal, InitSignature, "normal with a standard deviation")
 TENON_FN_TYPE(FanInNormal, InitSignature, "normal with standard deviation scale / sqrt(fan_in)")
 
 Tensor Constant::operator()(const InitArgs& args) const { return full({DType::f32, args.shape}, value); }
-Tensor Normal::operator()(const InitArgs& args) const { return random_normal(args.key, args.shape, DType::f32) * stddev; }
+Tensor Normal::operator()(const InitArgs& args) const {
+  return random_normal(args.key, args.shape, DType::f32) * stddev;
+}
 Tensor FanInNormal::operator()(const InitArgs& args) const {
   return random_normal(args.key, args.shape, DType::f32) * (scale / std::sqrt(static_cast<double>(args.fan_in)));
 }
@@ -50,7 +52,8 @@ Nest init_module(const Module& module, const Tensor& key) {
   Nest out;
   for (const Param* p : module.params()) out.emplace(p->name(), init_param(*p, key));
   for (const State* s : module.states()) out.emplace(s->name(), zeros({DType::f32, s->shape()}));
-  for (const Module::ChildEntry& child : module.children()) add_with_prefix(out, child.name + ".", init_child(child, key));
+  for (const Module::ChildEntry& child : module.children())
+    add_with_prefix(out, child.name + ".", init_child(child, key));
   return out;
 }
 

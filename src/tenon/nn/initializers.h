@@ -25,8 +25,8 @@ struct FanInNormal {
   Tensor operator()(const InitArgs& args) const;
 };
 
-// The whole state of a module at the start, padded to what `mesh` divides, named as describe_state names it. The values of
-// the logical part depend on key and path alone: not on the mesh, nor on whether a stack is scanned.
+// The whole state of a module at the start, padded to what `mesh` divides, named as describe_state names it. The values
+// of the logical part depend on key and path alone: not on the mesh, nor on whether a stack is scanned.
 Nest init_state(const Module& root, const Tensor& key, const Mesh& mesh);
 
 }  // namespace tenon

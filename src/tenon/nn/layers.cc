@@ -31,7 +31,8 @@ Outputs stack_outputs(const std::vector<const Outputs*>& layers, const std::stri
 LayerStack::LayerStack(std::string name, int64_t period, int64_t repeats, StackForm form)
     : name_(std::move(name)), period_(period), repeats_(repeats), form_(form) {
   if (period < 1 || repeats < 1) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("a stack of {} layers repeated {} times", period, repeats)).at(name_);
+    throw Error(ErrorCode::invalid_argument, fmt::format("a stack of {} layers repeated {} times", period, repeats))
+        .at(name_);
   }
 }
 

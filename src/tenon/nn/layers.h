@@ -92,12 +92,13 @@ class Layers {
     parent->add_child({std::string(name), stack_.get()});
   }
 
-  // step(layer, carry) -> carry, over all layers in order. `step` is the parent's code: it runs in the parent's context.
+  // step(layer, carry) -> carry, over all layers in order. `step` is the parent's code: it runs in the parent's
+  // context.
   template <Tree C, class F>
   C fold(C init, F step) const {
-    return fold(std::move(init), Nest(), [&](auto& layer, Nest, C carry) {
-             return std::pair<Nest, C>({}, step(layer, std::move(carry)));
-           }).second;
+    return fold(std::move(init), Nest(),
+                [&](auto& layer, Nest, C carry) { return std::pair<Nest, C>({}, step(layer, std::move(carry))); })
+        .second;
   }
 
   // step(layer, state, carry) -> {state, carry}; `states` as states() names them. Scanned, a layer's state is read from
@@ -182,7 +183,8 @@ class Layers {
       }
       return std::pair<std::pair<Nest, C>, Collected>(std::move(loop), std::move(collected));
     };
-    auto [last, collected] = scan(body, std::pair<Nest, C>(states, std::move(carry)), stack_->slices(here), stack_->repeats());
+    auto [last, collected] =
+        scan(body, std::pair<Nest, C>(states, std::move(carry)), stack_->slices(here), stack_->repeats());
     here.set_state(outer_state);
     here.set_collected(outer);
     here.collect_stacked(collected);

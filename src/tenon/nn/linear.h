@@ -17,8 +17,8 @@ class Dot : public Module {
   explicit Dot(const Config& config) : Module(config) {}
 };
 
-// A matrix product in the operands' dtype, summed in f32 or wider. Leading dimensions are folded into one, the form every
-// backend runs fast.
+// A matrix product in the operands' dtype, summed in f32 or wider. Leading dimensions are folded into one, the form
+// every backend runs fast.
 class PlainDot final : public Dot {
  public:
   struct Config : Dot::Config {

@@ -17,7 +17,8 @@ void Module::check_new_name(std::string_view name) const {
   const auto taken = [&](const auto& list, auto get) {
     return std::any_of(list.begin(), list.end(), [&](const auto& x) { return get(x) == name; });
   };
-  if (taken(params_, [](const Param* p) { return p->name(); }) || taken(states_, [](const State* s) { return s->name(); }) ||
+  if (taken(params_, [](const Param* p) { return p->name(); }) ||
+      taken(states_, [](const State* s) { return s->name(); }) ||
       taken(children_, [](const ChildEntry& c) { return c.name; })) {
     throw Error(ErrorCode::invalid_argument, fmt::format("a module has two parts named '{}'", name));
   }
@@ -63,12 +64,13 @@ std::pair<Context*, const Module::ChildEntry*> find_shared(std::string_view name
 
 namespace {
 
-void describe(const Module& module, const std::string& prefix, int64_t stack, bool params, std::vector<ParamInfo>& out) {
+void describe(const Module& module, const std::string& prefix, int64_t stack, bool params,
+              std::vector<ParamInfo>& out) {
   if (params) {
     for (const Param* p : module.params()) {
       const ParamSpec& spec = p->spec();
-      out.push_back({prefix + p->name(), p->shape(), stack, stack > 0 ? spec.partition.stacked() : spec.partition, spec.init,
-                     spec.decay_scale, true});
+      out.push_back({prefix + p->name(), p->shape(), stack, stack > 0 ? spec.partition.stacked() : spec.partition,
+                     spec.init, spec.decay_scale, true});
     }
   } else {
     for (const State* s : module.states()) out.push_back({prefix + s->name(), s->shape(), stack, {}, {}, 0, false});

@@ -170,8 +170,8 @@ class Shared {
 // One array of the state, as optimizers, checkpoints and tables see it.
 struct ParamInfo {
   std::string path;
-  Dims shape;           // logical, without the stack
-  int64_t stack = 0;    // layers in front; 0: none
+  Dims shape;               // logical, without the stack
+  int64_t stack = 0;        // layers in front; 0: none
   PartitionSpec partition;  // of the whole array, stack included
   Initializer init;
   double decay_scale = 1;

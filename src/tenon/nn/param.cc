@@ -35,11 +35,13 @@ Param::Param(Module* owner, std::string_view name, Dims logical_shape, ParamSpec
     : owner_(owner), name_(name), shape_(std::move(logical_shape)), spec_(std::move(spec)) {
   owner->check_new_name(name);
   if (spec_.partition.dims().size() > shape_.size()) {
-    throw Error(ErrorCode::mesh_mismatch, fmt::format("partition {} of a parameter of shape {}", to_string(spec_.partition), to_string(shape_)))
+    throw Error(ErrorCode::mesh_mismatch,
+                fmt::format("partition {} of a parameter of shape {}", to_string(spec_.partition), to_string(shape_)))
         .at(name_);
   }
   for (int64_t d : shape_) {
-    if (d < 1) throw Error(ErrorCode::invalid_argument, fmt::format("a parameter of shape {}", to_string(shape_))).at(name_);
+    if (d < 1)
+      throw Error(ErrorCode::invalid_argument, fmt::format("a parameter of shape {}", to_string(shape_))).at(name_);
   }
   owner->params_.push_back(this);
 }
@@ -75,7 +77,10 @@ void State::update(const Tensor& next) const {
   Context& here = owner_context(owner_, name_);
   const TensorType want{DType::f32, shape_};
   if (next.type() != want) {
-    throw Error(ErrorCode::shape_mismatch, "an update of a state").at(here.join(name_)).got(to_string(next.type())).expected(to_string(want));
+    throw Error(ErrorCode::shape_mismatch, "an update of a state")
+        .at(here.join(name_))
+        .got(to_string(next.type()))
+        .expected(to_string(want));
   }
   here.check_collecting(name_);
   if (!here.collected().state_updates.try_emplace(here.join(name_), stop_gradient(next)).second) {

@@ -35,8 +35,8 @@ class Param {
  public:
   // Fans: the last dimension is out, the others multiply to in; one-dimensional arrays have both equal to their size.
   Param(Module* owner, std::string_view name, Dims logical_shape, ParamSpec spec = {});
-  // Logical shape, compute dtype. Throws `wrong_context` unless the current context is the owner's, `missing_field` when
-  // the state lacks it.
+  // Logical shape, compute dtype. Throws `wrong_context` unless the current context is the owner's, `missing_field`
+  // when the state lacks it.
   operator Tensor() const;  // NOLINT: implicit by design
   // Stored dtype (f32).
   Tensor full() const;

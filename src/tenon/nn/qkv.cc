@@ -52,7 +52,10 @@ void RotaryQkv::Config::check(Checker& c) const {
 }
 
 RotaryQkv::RotaryQkv(const Config& c)
-    : QkvProjection(c), theta_(c.theta), head_dim_(c.head_dim), projection_(this, "projection", c.projection, [&](auto& p) {
+    : QkvProjection(c),
+      theta_(c.theta),
+      head_dim_(c.head_dim),
+      projection_(this, "projection", c.projection, [&](auto& p) {
         p.input_dim = c.input_dim;
         p.num_heads = c.num_heads;
         p.num_kv_heads = c.num_kv_heads;

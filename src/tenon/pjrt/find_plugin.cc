@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,9 +26,12 @@ std::optional<std::string> plugin_in(const std::string& folder) {
   return join_path(folder, names->front());
 }
 
-std::string binary_folder() {
+// The folder of the library or binary this code is in.
+std::string own_folder() {
+  Dl_info info{};
   std::error_code failed;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (dladdr(reinterpret_cast<const void*>(&plugin_in), &info) == 0 || info.dli_fname == nullptr) return ".";
+  const std::filesystem::path self = std::filesystem::canonical(info.dli_fname, failed);
   return failed ? "." : self.parent_path().string();
 }
 
@@ -61,7 +65,10 @@ Result<std::string> find_plugin(std::string_view platform) {
     folders.push_back(join_path(user, platform));
   }
   folders.push_back(fmt::format("{}/plugins/{}", TENON_DEPS_DIR, platform));
-  folders.push_back(fmt::format("{}/../lib/tenon/plugins/{}", binary_folder(), platform));
+  // Installed: libtenon lies in <prefix>/lib or, on Debian, <prefix>/lib/<machine>.
+  for (const char* up : {"", "/.."}) {
+    folders.push_back(fmt::format("{}{}/tenon/plugins/{}", own_folder(), up, platform));
+  }
   for (const std::string& folder : folders) {
     if (std::optional<std::string> file = plugin_in(folder)) return *file;
   }

@@ -70,7 +70,7 @@ const std::vector<std::string>& known_platforms();
 // The file of a platform's plugin. Looked for in this order:
 //   1. $TENON_PLUGIN_PATH: a plugin file, or a folder that holds `<platform>/*.so`
 //   2. the folder that scripts/setup unpacks to, compiled in
-//   3. `../lib/tenon/plugins/<platform>` from the folder of the running binary
+//   3. `tenon/plugins/<platform>` beside libtenon or one folder up: where it is installed
 // Errors: `unknown_name` for a platform that isn't known; `plugin` when there is none, with how to install it.
 Result<std::string> find_plugin(std::string_view platform);
 

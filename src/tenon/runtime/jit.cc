@@ -1,9 +1,25 @@
 #include "tenon/runtime/jit.h"
 
+#include <fmt/format.h>
+
 #include "tenon/passes/dce.h"
 #include "tenon/stablehlo/emit.h"
 
 namespace tenon {
+namespace {
+
+void check_donated(const Program& program, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const bool fits = i < program.arg_types.size() && i < program.result_types.size();
+    if (fits && program.arg_types[i] == program.result_types[i]) continue;
+    Error e(ErrorCode::shape_mismatch, "a donated argument needs a result of its type to give its memory to");
+    e.at(describe_argument(program, i));
+    if (!fits) throw e;
+    throw std::move(e).got(to_string(program.arg_types[i])).expected(to_string(program.result_types[i]));
+  }
+}
+
+}  // namespace
 
 Program make_program(Graph& graph, const ProgramSpec& spec) {
   eliminate_dead_code(graph);
@@ -14,8 +30,9 @@ Program make_program(Graph& graph, const ProgramSpec& spec) {
   p.arg_names = spec.param_names;
   p.arg_specs = spec.param_specs;
   p.result_specs = spec.result_specs;
-  p.arg_specs.resize(p.arg_types.size());
-  p.result_specs.resize(p.result_types.size());
+  if (p.arg_specs.empty()) p.arg_specs.resize(p.arg_types.size());
+  if (p.result_specs.empty()) p.result_specs.resize(p.result_types.size());
+  check_donated(p, spec.num_donated);
   EmitOptions options{spec.mesh, p.arg_specs, p.result_specs, {}, true};
   options.aliases.resize(p.arg_types.size());
   for (size_t i = 0; i < spec.num_donated; ++i) {
@@ -26,10 +43,23 @@ Program make_program(Graph& graph, const ProgramSpec& spec) {
   return p;
 }
 
-Executable jit(const std::shared_ptr<const Backend>& backend, std::span<const TensorType> params, const TensorFn& body,
-               const ProgramSpec& spec, const CompileCache* cache) {
+std::vector<Literal> Jitted::operator()(std::span<const Literal> args) const {
+  const std::vector<PartitionSpec>& specs = executable_.program().arg_specs;
+  std::vector<Array> arrays;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const PartitionSpec spec = i < specs.size() ? specs[i] : PartitionSpec();
+    arrays.push_back(Array::from_literal(backend_, executable_.mesh(), spec, args[i]));
+  }
+  std::vector<Literal> out;
+  for (const Array& result : executable_(arrays)) out.push_back(result.to_literal());
+  return out;
+}
+
+Jitted jit(std::shared_ptr<const Backend> backend, std::span<const TensorType> params, const TensorFn& body,
+           const ProgramSpec& spec, const CompileCache* cache) {
   Graph graph = make_graph(params, body);
-  return compile(backend, spec.mesh, make_program(graph, spec), cache);
+  Executable executable = compile(backend, spec.mesh, make_program(graph, spec), cache);
+  return {std::move(backend), std::move(executable)};
 }
 
 }  // namespace tenon

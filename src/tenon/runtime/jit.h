@@ -21,11 +21,30 @@ struct ProgramSpec {
   size_t num_donated = 0;
 };
 
-// Optimizes and prints `graph`. Throws `mesh_mismatch` naming what doesn't divide.
-Program make_program(Graph& graph, const ProgramSpec& spec);
+// Drops dead code from `graph` and prints it. Throws `mesh_mismatch` naming what doesn't divide, `shape_mismatch` when
+// a donated parameter isn't of its result's type.
+Program make_program(Graph& graph, const ProgramSpec& spec = {});
 
-// Traces `body` on parameters of these types and compiles it for the first devices of `backend`.
-Executable jit(const std::shared_ptr<const Backend>& backend, std::span<const TensorType> params, const TensorFn& body,
-               const ProgramSpec& spec = {}, const CompileCache* cache = nullptr);
+// A compiled function.
+class Jitted {
+ public:
+  Jitted(std::shared_ptr<const Backend> backend, Executable executable)
+      : backend_(std::move(backend)), executable_(std::move(executable)) {}
+
+  // As Executable: arrays in, arrays out, asynchronous; donated arguments are gone.
+  std::vector<Array> operator()(std::span<const Array> args) const { return executable_(args); }
+  // Puts the arguments on the devices, runs, and reads the results.
+  std::vector<Literal> operator()(std::span<const Literal> args) const;
+  const Executable& executable() const { return executable_; }
+
+ private:
+  std::shared_ptr<const Backend> backend_;
+  Executable executable_;
+};
+
+// Traces `body` on parameters of these types and compiles it for the first devices of `backend`. Throws what tracing,
+// make_program and compile throw.
+Jitted jit(std::shared_ptr<const Backend> backend, std::span<const TensorType> params, const TensorFn& body,
+           const ProgramSpec& spec = {}, const CompileCache* cache = nullptr);
 
 }  // namespace tenon

@@ -43,11 +43,18 @@ class Emitter {
   }
 
  private:
-  void add_sharding(std::vector<std::string>& attrs, const std::vector<PartitionSpec>& specs, size_t i, ValueId v) {
+  void add_sharding(std::vector<std::string>& attrs, const std::vector<PartitionSpec>& specs, size_t i, ValueId v,
+                    std::string_view what) {
     if (!sharded_) return;
     const PartitionSpec spec = i < specs.size() ? specs[i] : PartitionSpec();
-    options_.mesh.shard_dims(writer_.type(v).dims, spec);  // throws when it doesn't divide
-    attrs.push_back(fmt::format("sdy.sharding = #sdy.sharding<@mesh, {}>", hlo_spec(spec, writer_.type(v).rank(), options_.mesh)));
+    try {
+      options_.mesh.shard_dims(writer_.type(v).dims, spec);  // throws when it doesn't divide
+    } catch (Error& e) {
+      e.at(fmt::format("{} {}", what, i));
+      throw;
+    }
+    attrs.push_back(
+        fmt::format("sdy.sharding = #sdy.sharding<@mesh, {}>", hlo_spec(spec, writer_.type(v).rank(), options_.mesh)));
   }
 
   std::string params() {
@@ -56,7 +63,7 @@ class Emitter {
       const ValueId v = root_.params[i];
       writer_.bind(v, fmt::format("%arg{}", i));
       std::vector<std::string> attrs;
-      add_sharding(attrs, options_.param_specs, i, v);
+      add_sharding(attrs, options_.param_specs, i, v, "argument");
       if (i < options_.aliases.size() && options_.aliases[i]) {
         attrs.push_back(fmt::format("tf.aliasing_output = {} : i32", *options_.aliases[i]));
       }
@@ -69,7 +76,7 @@ class Emitter {
     std::vector<std::string> out;
     for (size_t i = 0; i < root_.results.size(); ++i) {
       std::vector<std::string> attrs;
-      add_sharding(attrs, options_.result_specs, i, root_.results[i]);
+      add_sharding(attrs, options_.result_specs, i, root_.results[i], "result");
       out.push_back(writer_.type_text(root_.results[i]) + attributes(attrs));
     }
     return fmt::format("{}", fmt::join(out, ", "));

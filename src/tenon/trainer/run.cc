@@ -69,7 +69,7 @@ void Run::compile_programs() {
       options_.compile_cache ? &cache_ : nullptr};
   session_ = std::make_unique<TrainSession>(trainer_.model(), trainer_.learner(), std::move(settings));
   log_.line(format_compiled("train step", session_->train_executable()));
-  log_.line(fmt::format("train step: {}FLOPs", format_count(static_cast<uint64_t>(session_->flops()))));
+  log_.line(fmt::format("train step: {:.3f} GFLOPs", session_->flops() / 1e9));
   if (held_out_ != nullptr) log_.line(format_compiled("eval step", session_->prepare_eval()));
 }
 
@@ -170,6 +170,10 @@ void Run::settle() {
   window_.loss += metrics.at("loss");
   window_.tokens += metrics.at("num_tokens");
   tokens_ += metrics.at("num_tokens");
+  if (metrics.at("skipped_in_a_row") > 0) {
+    log_.line(fmt::format("warning: step {} was skipped: loss {}, gradient norm {}", count, metrics.at("loss"),
+                          metrics.at("grad_norm")));
+  }
   if (is_due(count, config_.log_every_n_steps) || count == config_.max_steps) log_window(count, metrics);
   log_.bar(progress(count));
   if (metrics.at("skipped_in_a_row") >= static_cast<double>(trainer_.learner().max_skipped_steps())) {
@@ -196,7 +200,6 @@ void Run::log_window(int64_t step, const Scalars& metrics) {
   window_ = Window{.since = steps_time_.seconds()};
 
   log_.line(format_progress(p));
-  if (metrics.at("skipped_in_a_row") > 0) log_.line(fmt::format("warning: step {} was skipped: not finite", step));
   Scalars out;
   for (const auto& [name, value] : metrics) out["train/" + name] = value;
   out["train/loss"] = p.loss;

@@ -64,6 +64,17 @@ TEST_F(RunTest, AFinishedRunEvaluatesAgainAndKeepsItsLoss) {
   EXPECT_EQ(again.eval_loss, first.eval_loss);
 }
 
+TEST_F(RunTest, EvaluatesAndSavesWhenDue) {
+  Trainer::Config c = config(7);
+  c.eval_every_n_steps = 3;
+  c.save_every_n_steps = 2;
+  c.keep_last_n = 10;
+  run("run", c);
+  for (const char* step : {"3", "6", "7"}) EXPECT_THAT(output_, HasSubstr("eval at step " + std::string(step) + ":"));
+  EXPECT_THAT(output_, testing::Not(HasSubstr("eval at step 2:")));
+  EXPECT_EQ(list_steps(path("run")).value(), (std::vector<int64_t>{2, 4, 6, 7}));
+}
+
 TEST_F(RunTest, FourDevicesResumeOnOneAndBack) {
   Trainer::Config four = config(5);
   four.mesh.fsdp = 2;

@@ -1,0 +1,49 @@
+// A feed-forward with squared ReLU (So et al. 2021), swapped into a shipped experiment by one `--set`.
+#include "tenon/base/plugin_library.h"
+#include "tenon/config/define.h"
+#include "tenon/config/registry.h"
+#include "tenon/ir/ops.h"
+#include "tenon/nn/feed_forward.h"
+
+namespace example {
+
+using tenon::Tensor;
+
+auto dims(int64_t in, int64_t out) {
+  return [=](tenon::Linear::Config& l) {
+    l.input_dim = in;
+    l.output_dim = out;
+  };
+}
+
+// down(relu(up(x))^2).
+class SquaredReluFeedForward final : public tenon::FeedForward {
+ public:
+  struct Config : tenon::FeedForward::Config {
+    tenon::Fn<int64_t(int64_t)> hidden_dim = tenon::ScaledDim{.scale = 4, .round_up_to = 64};
+    tenon::Slot<tenon::Linear> linear;
+    Config() : linear(tenon::Linear::Config{}) {}
+    TENON_CONFIG(hidden_dim, linear)
+  };
+  explicit SquaredReluFeedForward(const Config& c)
+      : tenon::FeedForward(c),
+        up_(this, "up", c.linear, dims(c.input_dim, c.hidden_dim(c.input_dim))),
+        down_(this, "down", c.linear, dims(c.hidden_dim(c.input_dim), c.input_dim)) {}
+
+  Tensor forward(const Tensor& x) const override {
+    const Tensor y = up_(x);
+    const Tensor positive = maximum(y, zeros_like(y));
+    return down_(positive * positive);
+  }
+
+ private:
+  tenon::Child<tenon::Linear> up_, down_;
+};
+
+TENON_MODULE(SquaredReluFeedForward, tenon::FeedForward, "down(relu(up(x))^2)")
+
+}  // namespace example
+
+TENON_PLUGIN_ABI
+
+extern "C" void tenon_plugin(tenon::Registry& registry) { registry.add<example::SquaredReluFeedForward>(); }

@@ -1,0 +1,56 @@
+#include "tenon/inference/load_model.h"
+
+#include "tenon/base/file.h"
+#include "tenon/config/access.h"
+#include "tenon/config/text.h"
+#include "tenon/config/tree.h"
+#include "tenon/data/byte_vocab.h"
+
+namespace tenon {
+namespace {
+
+class Unroll final : public TreeVisitor {
+ public:
+  bool enter(const Path&, AnyConfig& config) override {
+    if (auto* decoder = dynamic_cast<Decoder::Config*>(&config)) decoder->form = StackForm::unroll;
+    return true;
+  }
+};
+
+Error cannot_write(const OpenedCheckpoint& checkpoint, std::string what) {
+  return Error(ErrorCode::unsupported, std::move(what)).at(checkpoint.path() + "/config.toml:model");
+}
+
+}  // namespace
+
+OpenedCheckpoint open_checkpoint(const std::string& dir) {
+  if (exists(join_path(dir, "MANIFEST.json"))) return OpenedCheckpoint::open(dir).value();
+  return open_latest(dir).value();
+}
+
+std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint) {
+  const std::string file = join_path(checkpoint.path(), "config.toml");
+  const std::unique_ptr<AnyConfig> config = from_toml(checkpoint.file("config.toml").value(), file);
+  Slot<Model>& slot = get_as<Slot<Model>>(*config, "model");
+  if (!slot.is<LanguageModel>()) {
+    throw cannot_write(checkpoint, "this model can't write text").got(std::string(slot->type().name())).expected("a LanguageModel");
+  }
+  if (slot.as<LanguageModel>().vocab_size != kByteVocabSize) {
+    throw cannot_write(checkpoint, "only models of bytes can write text")
+        .got("a vocabulary of " + std::to_string(slot.as<LanguageModel>().vocab_size))
+        .expected(std::to_string(kByteVocabSize));
+  }
+  Unroll unroll;
+  walk(slot.mutable_get(), unroll);
+  return std::unique_ptr<LanguageModel>(static_cast<LanguageModel*>(slot.build().release()));
+}
+
+std::vector<StateArray> state_arrays(const Module& model) {
+  std::vector<StateArray> out;
+  for (const ParamInfo& info : describe_state(model)) {
+    out.push_back({info.path, info.logical_shape(), info.stack, info.partition});
+  }
+  return out;
+}
+
+}  // namespace tenon

@@ -1,0 +1,97 @@
+#include "tenon/runtime/jit.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tenon/autodiff/functional.h"
+#include "tenon/ir/ops.h"
+#include "tenon/ir/testing/errors.h"
+#include "tenon/pjrt/plugin.h"
+
+namespace tenon {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const TensorType kVector{DType::f32, {4}};
+
+Literal vector(std::vector<double> values) {
+  return Literal::from(DType::f32, {static_cast<int64_t>(values.size())}, std::span<const double>(values));
+}
+
+class Jit : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  }
+};
+
+TEST_F(Jit, RunsAGradient) {
+  const std::vector<TensorType> types{kVector, kVector};
+  // d/dx sum(sin(x) y) = cos(x) y
+  const Jitted f = jit(Backend::open("cpu"), types, [](const std::vector<Tensor>& args) {
+    return std::vector<Tensor>{grad([&](const Tensor& x) { return sum_all(sin(x) * args[1]); }, args[0])};
+  });
+  const std::vector<double> x{0, 0.5, 1, -2}, y{1, 2, 3, 4};
+  const std::vector<Literal> got = f(std::vector<Literal>{vector(x), vector(y)});
+  ASSERT_EQ(got.size(), 1U);
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(got[0].as_double(static_cast<int64_t>(i)), std::cos(x[i]) * y[i], 1e-6);
+}
+
+TEST_F(Jit, DonatedMemoryIsUsedAgain) {
+  ProgramSpec spec;
+  spec.num_donated = 1;
+  const auto backend = Backend::open("cpu");
+  const std::vector<TensorType> types{kVector, kVector};
+  const Jitted f =
+      jit(backend, types, [](const std::vector<Tensor>& a) { return std::vector<Tensor>{a[0] + a[1]}; }, spec);
+  EXPECT_EQ(f.executable().memory().alias, 16);
+  const Array x = Array::from_literal(backend, Mesh(), {}, vector({1, 2, 3, 4}));
+  const std::vector<Array> y = f(std::vector<Array>{x, Array::from_literal(backend, Mesh(), {}, vector({1, 1, 1, 1}))});
+  EXPECT_EQ(y[0].to_literal(), vector({2, 3, 4, 5}));
+  EXPECT_TRUE(x.is_donated());
+}
+
+TEST_F(Jit, SplitsOverAMesh) {
+  ProgramSpec spec;
+  spec.mesh = Mesh{{"fsdp", 2}, {"model", 2}};
+  spec.param_specs = {PartitionSpec{"fsdp"}};
+  const std::vector<TensorType> types{kVector};
+  const Jitted f = jit(
+      Backend::open("cpu:4"), types, [](const std::vector<Tensor>& a) { return std::vector<Tensor>{sum_all(a[0])}; },
+      spec);
+  EXPECT_EQ(f(std::vector<Literal>{vector({1, 2, 3, 4})})[0].as_double(0), 10);
+}
+
+TEST(MakeProgram, DropsDeadCode) {
+  const std::vector<TensorType> types{kVector};
+  Graph graph = make_graph(types, [](const std::vector<Tensor>& a) {
+    exp(a[0]);
+    return std::vector<Tensor>{tanh(a[0])};
+  });
+  const Program program = make_program(graph);
+  EXPECT_THAT(program.text, HasSubstr("stablehlo.tanh"));
+  EXPECT_THAT(program.text, Not(HasSubstr("stablehlo.exponential")));
+}
+
+TEST(MakeProgram, DonatedArgumentsNeedAResultOfTheirType) {
+  const std::vector<TensorType> types{kVector};
+  const auto error = [&](const TensorFn& body, size_t num_donated) {
+    Graph graph = make_graph(types, body);
+    ProgramSpec spec;
+    spec.param_names = {"cache"};
+    spec.num_donated = num_donated;
+    const auto e = error_of([&] { make_program(graph, spec); });
+    return e ? std::string(e->what()) : "";
+  };
+  const TensorFn sums = [](const std::vector<Tensor>& a) { return std::vector<Tensor>{sum_all(a[0])}; };
+  EXPECT_THAT(error(sums, 1), HasSubstr("argument 0 (cache)"));
+  EXPECT_THAT(error(sums, 1), HasSubstr("got f32[4], expected f32[]"));
+  EXPECT_THAT(error([](const std::vector<Tensor>& a) { return std::vector<Tensor>{-a[0]}; }, 2),
+              HasSubstr("argument 1"));
+}
+
+}  // namespace
+}  // namespace tenon
