@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "tenon/base/plugin_library.h"
 #include "tenon/cli/commands.h"
@@ -12,14 +13,15 @@ namespace tenon {
 namespace {
 
 constexpr const char* kExitCodes =
-    "exit status: 0 done; 2 wrong input (usage, config, shapes); 4 plugin or compiler; 5 missing or damaged files;\n"
+    "Exit status: 0 done; 2 wrong input (usage, config, shapes); 4 plugin or compiler; 5 missing or damaged files;\n"
     "             6 the system refused (disk full, permissions); 7 training went non-finite; 70 a bug of Tenon;\n"
-    "             130 interrupted, after saving";
+    "             130 interrupted, after saving\n";
 
 void add_experiment_options(CLI::App& app, ExperimentOptions& o) {
   app.add_option("experiment", o.experiment, "name of the experiment (`tenon config list`)")->required();
   app.add_option("--config", o.overlays, "TOML file laid over the experiment; may be given again")->type_name("FILE");
-  app.add_option("--set", o.assignments, "sets one field, after all files; may be given again")->type_name("PATH=VALUE");
+  app.add_option("--set", o.assignments, "sets one field, after all files; may be given again")
+      ->type_name("PATH=VALUE");
   app.add_option("--plugin", o.plugins, "shared library that adds modules; may be given again")->type_name("FILE");
   for (const char* name : {"--config", "--set", "--plugin"}) app.get_option(name)->expected(1)->take_all();
 }
@@ -29,7 +31,8 @@ void add_train(CLI::App& app, TrainCommand& c) {
   add_experiment_options(*train, c.experiment);
   train->add_option("--dir", c.dir, "where checkpoints and logs go (default: runs/EXPERIMENT)");
   train->add_option("--platform", c.platform, "cpu, cpu:N (N virtual devices), cuda or tpu")->capture_default_str();
-  train->add_option("--resume", c.resume, "auto: go on from a checkpoint if there is one; never; must")->capture_default_str();
+  train->add_option("--resume", c.resume, "auto: go on from a checkpoint if there is one; never; must")
+      ->capture_default_str();
 }
 
 void add_generate(CLI::App& app, GenerateCommand& c) {
@@ -41,7 +44,9 @@ void add_generate(CLI::App& app, GenerateCommand& c) {
   generate->add_option("--top_k", c.top_k, "only among the k most likely; 0: all")->capture_default_str();
   generate->add_option("--seed", c.seed, "the same seed gives the same text")->capture_default_str();
   generate->add_option("--platform", c.platform, "cpu, cuda or tpu")->capture_default_str();
-  generate->add_option("--plugin", c.plugins, "shared library that adds modules; may be given again")->expected(1)->take_all();
+  generate->add_option("--plugin", c.plugins, "shared library that adds modules; may be given again")
+      ->expected(1)
+      ->take_all();
 }
 
 void add_config(CLI::App& app, CLI::App*& list, CLI::App*& show, ExperimentOptions& o) {
@@ -52,9 +57,25 @@ void add_config(CLI::App& app, CLI::App*& list, CLI::App*& show, ExperimentOptio
   add_experiment_options(*show, o);
 }
 
+// One line, whatever compilers and operating systems put into their words.
 int report(const Error& e) {
-  fmt::print(stderr, "error: {}\n", e.what());
+  std::string text = e.what();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  fmt::print(stderr, "error: {}\n", text);
   return exit_status(e.code());
+}
+
+// The command as far as it was understood: "tenon config show".
+std::string command_name(const CLI::App& app) {
+  const auto inner = app.get_subcommands();
+  return app.get_name() + (inner.empty() ? "" : " " + command_name(*inner.front()));
+}
+
+// Prints help or the version (0), or what is wrong with the command line.
+int report(const CLI::App& app, const CLI::ParseError& e) {
+  if (e.get_exit_code() == 0) return app.exit(e);
+  return report(Error(ErrorCode::invalid_argument, e.what())
+                    .hint(fmt::format("`{} --help` shows what there is", command_name(app))));
 }
 
 }  // namespace
@@ -62,7 +83,7 @@ int report(const Error& e) {
 int run_app(int argc, char** argv) {
   CLI::App app("Tenon trains and serves large models on any accelerator.", "tenon");
   app.footer(kExitCodes);
-  app.set_version_flag("--version", std::string(kPluginAbi));
+  app.set_version_flag("--version", std::string(kPluginAbi), "Print the version and exit");
   app.require_subcommand(1);
   app.fallthrough(false);
   TrainCommand train;
@@ -75,7 +96,7 @@ int run_app(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : exit_status(ErrorCode::invalid_argument);
+    return report(app, e);
   }
   try {
     register_everything(Registry::global());

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 
 #include "tenon/base/file.h"
 #include "tenon/base/plugin_library.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
 #include "tenon/inference/generator.h"
+#include "tenon/inference/utf8.h"
 
 namespace tenon {
 namespace {
@@ -23,6 +25,20 @@ void load_plugins(const std::vector<std::string>& paths) {
 void print_text(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw Error(ErrorCode::io, "standard output can't be written");
+  }
+}
+
+template <class T>
+T option(const char* name, Result<T> value) {
+  if (value.ok()) return *value;
+  Error e = value.error();
+  throw e.prefix(name);
+}
+
+void check_utf8(const std::string& prompt) {
+  Utf8Stream stream;
+  if (stream.push(prompt) + stream.finish() != prompt) {
+    throw Error(ErrorCode::invalid_argument, "the prompt isn't valid UTF-8").at("--prompt");
   }
 }
 
@@ -50,23 +66,24 @@ void run_train(const TrainCommand& command) {
   RunOptions options;
   options.dir = command.dir.empty() ? "runs/" + command.experiment.experiment : command.dir;
   options.platform = command.platform;
-  options.resume = parse_resume(command.resume).value();
+  options.resume = option("--resume", parse_resume(command.resume));
   print_text(to_toml(config));
   train(config, options);
 }
 
 void run_generate(const GenerateCommand& command) {
-  load_plugins(command.plugins);
-  SamplingOptions sampling{command.temperature, command.top_k, command.seed};
+  const SamplingOptions sampling{command.temperature, command.top_k, command.seed};
   sampling.check();
+  check_utf8(command.prompt);
+  load_plugins(command.plugins);
   Generator generator(command.dir, Backend::open(command.platform));
   for (const std::string& warning : generator.warnings()) fmt::print(stderr, "warning: {}\n", warning);
   print_text(command.prompt);
   const GenerateResult result = generator.generate(command.prompt, command.max_tokens, sampling, print_text);
   print_text("\n");
-  const double decode = std::max(result.decode_seconds, 1e-9);
-  fmt::print(stderr, "{} tokens from step {}, {:.0f} tokens/s\n", result.num_tokens, generator.step(),
-             static_cast<double>(result.num_tokens) / decode);
+  const auto decoded = static_cast<double>(result.tokens.empty() ? 0 : result.tokens.size() - 1);
+  fmt::print(stderr, "{} tokens from step {}: the first after {:.0f} ms, then {:.0f} a second\n", result.tokens.size(),
+             generator.step(), 1000 * result.prefill_seconds, decoded / std::max(result.decode_seconds, 1e-9));
 }
 
 void run_config_list() {

@@ -28,8 +28,10 @@ Trainer::Config austen(const AustenArgs& args) {
   c.model = model(args);
   c.max_steps = args.max_steps;
   Learner::Config learner;
-  learner.learning_rate = CosineWithWarmup{
-      .peak = args.peak_learning_rate, .warmup_steps = args.max_steps / 20, .total_steps = args.max_steps, .final_ratio = 0.02};
+  learner.learning_rate = CosineWithWarmup{.peak = args.peak_learning_rate,
+                                           .warmup_steps = args.max_steps / 20,
+                                           .total_steps = args.max_steps,
+                                           .final_ratio = 0.02};
   c.learner = learner;
   TextDataset::Config data;
   data.path = args.path;
@@ -42,8 +44,14 @@ Trainer::Config austen(const AustenArgs& args) {
 void register_austen(ExperimentRegistry& registry) {
   registry.add({"austen", "a Llama-style model of bytes on six novels, minutes on a CPU", [] { return austen({}); }});
   registry.add({"austen_tiny", "the same, tiny: seconds, for trying things out", [] {
-                  return austen({.num_layers = 2, .model_dim = 32, .num_heads = 2, .hidden_dim = 64, .batch_size = 8,
-                                 .sequence_length = 32, .max_steps = 20, .peak_learning_rate = 1e-2});
+                  return austen({.num_layers = 2,
+                                 .model_dim = 32,
+                                 .num_heads = 2,
+                                 .hidden_dim = 64,
+                                 .batch_size = 8,
+                                 .sequence_length = 32,
+                                 .max_steps = 20,
+                                 .peak_learning_rate = 1e-2});
                 }});
 }
 

@@ -27,7 +27,8 @@ const Experiment& ExperimentRegistry::find(std::string_view name) const {
   for (const auto& [known, experiment] : experiments_) names.push_back(known);
   const std::vector<std::string> nearest = nearest_names(name, names);
   throw Error(ErrorCode::unknown_name, fmt::format("there is no experiment '{}'", name))
-      .hint(nearest.empty() ? "`tenon config list` shows all" : fmt::format("did you mean {}?", fmt::join(nearest, ", ")));
+      .hint(nearest.empty() ? "`tenon config list` shows all"
+                            : fmt::format("did you mean {}?", fmt::join(nearest, ", ")));
 }
 
 std::vector<const Experiment*> ExperimentRegistry::all() const {

@@ -43,7 +43,8 @@ Literal padded_ids(std::span<const int64_t> ids) {
 // Logits of what a text may go on with: bytes and its end.
 Tensor without_special(const Tensor& logits) {
   const Tensor token = iota({DType::i32, logits.dims()}, 1);
-  const Tensor special = logical_and(greater_equal(token, full_like(token, kPadToken)), less(token, full_like(token, kEosToken)));
+  const Tensor special =
+      logical_and(greater_equal(token, full_like(token, kPadToken)), less(token, full_like(token, kEosToken)));
   return select(special, full_like(logits, kNeverSampled), logits);
 }
 
@@ -120,7 +121,8 @@ std::vector<Tensor> Generator::extend(const std::vector<std::string>& cache_name
   const auto& [next_cache, logits] = out.result;
   std::vector<Tensor> results;
   for (const auto& [name, t] : next_cache) results.push_back(t);
-  const Tensor token = sample_token(without_special(convert(logits, DType::f32)), rest[3], rest[4], rest[5], start + last);
+  const Tensor token =
+      sample_token(without_special(convert(logits, DType::f32)), rest[3], rest[4], rest[5], start + last);
   results.push_back(reshape(token, {1, 1}));
   return results;
 }
@@ -136,7 +138,8 @@ const Jitted& Generator::extend_program(int64_t num_tokens, int64_t max_length) 
   }
   for (const Array& p : params_) types.push_back(p.type());
   const TensorType i32{DType::i32, {}}, f32{DType::f32, {}};
-  for (const TensorType& t : {TensorType{DType::i32, {1, num_tokens}}, i32, i32, f32, i32, TensorType{DType::u32, {2}}}) {
+  for (const TensorType& t :
+       {TensorType{DType::i32, {1, num_tokens}}, i32, i32, f32, i32, TensorType{DType::u32, {2}}}) {
     types.push_back(t);
   }
   ProgramSpec spec;

@@ -23,8 +23,8 @@ struct GenerateResult {
   double prefill_seconds = 0, decode_seconds = 0;
 };
 
-// A model of bytes (tenon/data/byte_vocab.h), unrolled for decoding, on one device. The prompt goes in by pieces of up to
-// kPrefillTokens; programs are compiled once for each power of two of a piece's and of the sequence's length.
+// A model of bytes (tenon/data/byte_vocab.h), unrolled for decoding, on one device. The prompt goes in by pieces of up
+// to kPrefillTokens; programs are compiled once for each power of two of a piece's and of the sequence's length.
 class Generator {
  public:
   static constexpr int64_t kPrefillTokens = 256;
@@ -45,8 +45,8 @@ class Generator {
   // Up to `max_tokens` behind `prompt`; `on_text` gets whole characters as they are made. Throws `invalid_argument`.
   GenerateResult generate(std::string_view prompt, int64_t max_tokens, const SamplingOptions& options,
                           const std::function<void(std::string_view)>& on_text = {});
-  // Bytes of the newest program's results that take over an argument's memory: the whole cache, which would be copied at
-  // every token otherwise. 0 before the first text.
+  // Bytes of the newest program's results that take over an argument's memory: the whole cache, which would be copied
+  // at every token otherwise. 0 before the first text.
   int64_t donated_bytes() const { return donated_bytes_; }
 
  private:

@@ -33,7 +33,9 @@ std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint) {
   const std::unique_ptr<AnyConfig> config = from_toml(checkpoint.file("config.toml").value(), file);
   Slot<Model>& slot = get_as<Slot<Model>>(*config, "model");
   if (!slot.is<LanguageModel>()) {
-    throw cannot_write(checkpoint, "this model can't write text").got(std::string(slot->type().name())).expected("a LanguageModel");
+    throw cannot_write(checkpoint, "this model can't write text")
+        .got(std::string(slot->type().name()))
+        .expected("a LanguageModel");
   }
   if (slot.as<LanguageModel>().vocab_size != kByteVocabSize) {
     throw cannot_write(checkpoint, "only models of bytes can write text")

@@ -1,19 +1,24 @@
 #include "tenon/inference/sampling.h"
 
-#include <cmath>
-
 #include "tenon/base/error.h"
 #include "tenon/base/text.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
 
 namespace tenon {
+namespace {
+
+// Keeps kNeverSampled / temperature below any logit.
+constexpr double kMaxTemperature = 1e6;
+
+}  // namespace
 
 void SamplingOptions::check() const {
-  if (!(temperature >= 0) || !std::isfinite(temperature)) {
-    throw Error(ErrorCode::invalid_argument, "the temperature must be a finite number of at least 0")
+  if (!(temperature >= 0 && temperature <= kMaxTemperature)) {
+    throw Error(ErrorCode::invalid_argument, "not a temperature")
         .at("temperature")
-        .got(format_float(temperature));
+        .got(format_float(temperature))
+        .expected("0 to " + format_float(kMaxTemperature));
   }
   if (top_k < 0) {
     throw Error(ErrorCode::invalid_argument, "top_k must be at least 0")

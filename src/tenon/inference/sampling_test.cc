@@ -115,6 +115,7 @@ TEST(SamplingOptions, AreChecked) {
   EXPECT_EQ(path_of_error({.temperature = -0.1}), "temperature");
   EXPECT_EQ(path_of_error({.temperature = std::numeric_limits<double>::quiet_NaN()}), "temperature");
   EXPECT_EQ(path_of_error({.temperature = std::numeric_limits<double>::infinity()}), "temperature");
+  EXPECT_EQ(path_of_error({.temperature = 1e9}), "temperature");
   EXPECT_EQ(path_of_error({.top_k = -1}), "top_k");
 }
 

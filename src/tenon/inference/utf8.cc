@@ -18,7 +18,8 @@ size_t char_length(uint8_t lead) {
   return 0;
 }
 
-// Whether `b` may be byte `i` of a character that begins with `lead`: no overlong forms, surrogates or values past 10FFFF.
+// Whether `b` may be byte `i` of a character that begins with `lead`: no overlong forms, surrogates or values past
+// 10FFFF.
 bool continues(uint8_t lead, size_t i, uint8_t b) {
   uint8_t low = 0x80, high = 0xBF;
   if (i == 1) {
@@ -40,7 +41,9 @@ std::string Utf8Stream::push(std::string_view bytes) {
     const uint8_t lead = byte_at(pending_, at);
     const size_t length = char_length(lead);
     size_t good = length == 0 ? 0 : 1;
-    while (good > 0 && good < length && at + good < pending_.size() && continues(lead, good, byte_at(pending_, at + good))) ++good;
+    while (good > 0 && good < length && at + good < pending_.size() &&
+           continues(lead, good, byte_at(pending_, at + good)))
+      ++good;
     if (good == length && length > 0) {
       out += pending_.substr(at, length);
       at += length;

@@ -39,12 +39,14 @@ TEST(Utf8Stream, HoldsBackWhatIsUnfinished) {
 // As the Unicode standard recommends (chapter 3.9, "U+FFFD substitution of maximal subparts").
 TEST(Utf8Stream, WhatIsNoUtf8BecomesReplacements) {
   const std::string r = "\xEF\xBF\xBD";
-  EXPECT_EQ(stream("a\x80z"), "a" + r + "z");                      // a continuation alone
-  EXPECT_EQ(stream("\xC0\xAF"), r + r);                            // overlong
-  EXPECT_EQ(stream("\xE0\x80\xAF"), r + r + r);                    // overlong
-  EXPECT_EQ(stream("\xED\xA0\x80"), r + r + r);                    // a surrogate
-  EXPECT_EQ(stream("\xF4\x90\x80\x80"), r + r + r + r);            // past U+10FFFF
-  EXPECT_EQ(stream("\xE2\x82" "a"), r + "a");                      // cut short
+  EXPECT_EQ(stream("a\x80z"), "a" + r + "z");            // a continuation alone
+  EXPECT_EQ(stream("\xC0\xAF"), r + r);                  // overlong
+  EXPECT_EQ(stream("\xE0\x80\xAF"), r + r + r);          // overlong
+  EXPECT_EQ(stream("\xED\xA0\x80"), r + r + r);          // a surrogate
+  EXPECT_EQ(stream("\xF4\x90\x80\x80"), r + r + r + r);  // past U+10FFFF
+  EXPECT_EQ(stream("\xE2\x82"
+                   "a"),
+            r + "a");                                                 // cut short
   EXPECT_EQ(stream("\xF0\x9F\x98\xE2\x82\xAC"), r + "\xE2\x82\xAC");  // cut short by another
   EXPECT_EQ(stream("\xFF\xFE"), r + r);
 }

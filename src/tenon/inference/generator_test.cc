@@ -1,0 +1,297 @@
+#include "tenon/inference/generator.h"
+
+#include <gmock/gmock.h>
+
+#include "tenon/base/file.h"
+#include "tenon/checkpoint/checkpoint_writer.h"
+#include "tenon/config/define.h"
+#include "tenon/config/text.h"
+#include "tenon/data/byte_vocab.h"
+#include "tenon/ir/ops.h"
+#include "tenon/ir/testing/errors.h"
+#include "tenon/nn/functional.h"
+#include "tenon/nn/register.h"
+#include "tenon/nn/testing/tiny_lm.h"
+#include "tenon/pjrt/plugin.h"
+
+namespace tenon {
+
+// Knows what follows each token and nothing else: after script[i] comes script[i + 1]. It looks the token up in its
+// cache, so that what is written there, and where, matters.
+class ScriptedModel final : public LanguageModel {
+ public:
+  struct Config : LanguageModel::Config {
+    std::vector<int64_t> script;
+    TENON_CONFIG(script)
+  };
+  explicit ScriptedModel(const Config& c) : LanguageModel(c), vocab_size_(c.vocab_size), script_(c.script) {}
+  LossSum forward(const Nest&) const override { return {}; }
+  Nest init_cache(int64_t batch_size, int64_t max_len) const override {
+    return {{"ids", zeros({DType::i32, {batch_size, max_len}})}};
+  }
+  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
+                                      const Tensor& last) const override {
+    const Tensor zero = zeros({DType::i32, {}});
+    const Tensor all = dynamic_update_slice(cache.at("ids"), ids, std::vector<Tensor>{zero, start});
+    const Tensor id = dynamic_slice(all, std::vector<Tensor>{zero, start + last}, {1, 1});
+    return {Nest{{"ids", all}}, take(table(), reshape(id, {1}))};
+  }
+
+ private:
+  // Special tokens are always likely; they must never be chosen.
+  Tensor table() const {
+    Literal t(TensorType{DType::f32, {vocab_size_, vocab_size_}});
+    for (int64_t row = 0; row < vocab_size_; ++row) {
+      for (const int64_t special : {kPadToken, kBosToken}) t.set(row * vocab_size_ + special, 99);
+    }
+    for (size_t i = 0; i + 1 < script_.size(); ++i) t.set(script_[i] * vocab_size_ + script_[i + 1], 9);
+    return constant(t);
+  }
+  int64_t vocab_size_;
+  std::vector<int64_t> script_;
+};
+TENON_MODULE(ScriptedModel, LanguageModel, "for tests")
+
+class MuteModel final : public Model {
+ public:
+  struct Config : Model::Config {
+    TENON_CONFIG()
+  };
+  explicit MuteModel(const Config& c) : Model(c) {}
+  LossSum forward(const Nest&) const override { return {}; }
+};
+TENON_MODULE(MuteModel, Model, "for tests: no language model")
+
+// What a trainer's config looks like from here.
+class SomeRun final : public Configurable {
+ public:
+  struct Config : AnyConfig {
+    Slot<Model> model;
+    TENON_CONFIG(model)
+  };
+  explicit SomeRun(const Config&) {}
+};
+TENON_MODULE(SomeRun, Configurable, "for tests")
+
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+CausalLm::Config byte_lm(StackForm form) {
+  CausalLm::Config c = tiny_lm(form);
+  c.vocab_size = kByteVocabSize;
+  c.decoder.as<Decoder>().num_layers = 2;
+  return c;
+}
+
+// Initial values with every parameter made large, so that the model has opinions.
+Values opinionated_values(StackForm form) {
+  Values values = initial_values(CausalLm(byte_lm(form)), 3);
+  for (auto& [name, value] : values) {
+    if (name != "embedding.weight") continue;
+    for (int64_t i = 0; i < value.size(); ++i) value.set(i, 50 * value.as_double(i));
+  }
+  return values;
+}
+
+std::string text_of(size_t length) {
+  std::string out;
+  for (size_t i = 0; i < length; ++i) out += static_cast<char>('a' + i * i % 23);
+  return out;
+}
+
+class GeneratorTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    register_nn(Registry::global());
+    Registry::global().add<SomeRun, MuteModel, ScriptedModel>();
+  }
+  void SetUp() override {
+    if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+    static const std::shared_ptr<const Backend> cpu = Backend::open("cpu");
+    backend_ = cpu;
+  }
+  ~GeneratorTest() override { remove_tree(dir_).value(); }
+
+  Generator tiny() const {
+    return {std::make_unique<CausalLm>(byte_lm(StackForm::unroll)), opinionated_values(StackForm::unroll), backend_};
+  }
+  GenerateResult write(const std::vector<int64_t>& script, std::string_view prompt, int64_t max_tokens) const {
+    ScriptedModel::Config c;
+    c.vocab_size = kByteVocabSize;
+    c.script = script;
+    return Generator(std::make_unique<ScriptedModel>(c), {}, backend_).generate(prompt, max_tokens, {.temperature = 0});
+  }
+  // A checkpoint of `model` in dir_, as a training run leaves one.
+  void save(const Slot<Model>& model, const Values& values) const {
+    SomeRun::Config config;
+    config.model = model;
+    SaveRequest request;
+    request.step = 12;
+    request.files = {{"config.toml", to_toml(config)}};
+    for (const auto& [name, value] : unstack(values)) request.tensors.emplace_back(name, value);
+    request.tensors.emplace_back("learner.count", Literal::scalar(DType::f32, 12));
+    CheckpointWriter::open(dir_).value().save(request).value();
+  }
+  std::string load_error(ErrorCode code) const {
+    const auto e = error_of([&] { Generator(dir_, backend_); });
+    EXPECT_TRUE(e && e->code() == code) << (e ? e->what() : "no error");
+    return e ? e->what() : "";
+  }
+
+  std::shared_ptr<const Backend> backend_;
+  std::string dir_ = testing::TempDir() + "tenon_generator_" + random_suffix();
+};
+
+// The most likely byte or end at every place behind the prompt, by one pass over the whole text in the interpreter.
+std::vector<int64_t> likeliest(const std::vector<int64_t>& ids, int64_t prompt_length) {
+  const auto T = static_cast<int64_t>(ids.size());
+  Literal row = Literal::from(DType::i32, {1, T}, std::span<const int64_t>(ids)), positions(row.type());
+  for (int64_t i = 0; i < T; ++i) positions.set_int(i, i);
+  const Values batch{{"input_ids", row}, {"positions", positions}, {"segment_ids", Literal(row.type())}};
+  const CausalLm model(byte_lm(StackForm::scan));
+  const Values out = evaluate(opinionated_values(StackForm::scan), batch, [&](const Nest& s, const Nest& b) {
+    return Nest{{"logits", functional(model, &CausalLm::logits, s, Tensor(), false, b).result}};
+  });
+  std::vector<int64_t> best;
+  for (int64_t t = prompt_length - 1; t < T; ++t) {
+    const auto logit = [&](int64_t v) { return out.at("logits").as_double(t * kByteVocabSize + v); };
+    int64_t winner = kEosToken;
+    for (int64_t v = 0; v < kPadToken; ++v) winner = logit(v) > logit(winner) ? v : winner;
+    best.push_back(winner);
+  }
+  return best;
+}
+
+// Greedy decoding through the cache against the whole model at once. The long prompt takes two pieces.
+TEST_F(GeneratorTest, GreedyIsTheArgmaxOfTheWholeModelAtEveryPlace) {
+  for (const size_t length : {0, 5, 31, 270}) {
+    const std::string prompt = text_of(length);
+    const GenerateResult got = tiny().generate(prompt, 12, {.temperature = 0});
+    std::vector<int64_t> ids{kBosToken};
+    for (const int32_t t : encode_bytes(prompt)) ids.push_back(t);
+    const auto prompt_length = static_cast<int64_t>(ids.size());
+    ids.insert(ids.end(), got.tokens.begin(), got.tokens.end());
+    std::vector<int64_t> want = likeliest(ids, prompt_length);
+    ASSERT_EQ(want.size(), got.tokens.size() + 1);
+    if (got.ended) {
+      EXPECT_EQ(want.back(), kEosToken);
+    } else {
+      EXPECT_EQ(got.tokens.size(), 12U);
+    }
+    want.pop_back();
+    EXPECT_EQ(std::vector<int64_t>(got.tokens.begin(), got.tokens.end()), want) << "prompt of " << length;
+  }
+}
+
+TEST_F(GeneratorTest, TheWholeCacheIsDonated) {
+  Generator g = tiny();
+  EXPECT_EQ(g.donated_bytes(), 0);
+  g.generate("ab", 5, {});
+  // layers x (keys, values) x kv heads x length x head dim x bytes
+  EXPECT_EQ(g.donated_bytes(), 2 * 2 * 2 * 16 * 2 * 4);
+}
+
+TEST_F(GeneratorTest, TheSeedDecidesTheText) {
+  Generator g = tiny();
+  const GenerateResult first = g.generate("It is", 20, {.seed = 5});
+  EXPECT_EQ(g.generate("It is", 20, {.seed = 5}).tokens, first.tokens);
+  EXPECT_EQ(tiny().generate("It is", 20, {.seed = 5}).tokens, first.tokens);
+  EXPECT_NE(g.generate("It is", 20, {.seed = 6}).tokens, first.tokens);
+  EXPECT_NE(g.generate("It is", 20, {.seed = 5 + (int64_t{1} << 32)}).tokens, first.tokens);
+  // Fewer tokens are the same ones.
+  EXPECT_EQ(g.generate("It is", 4, {.seed = 5}).tokens,
+            std::vector<int32_t>(first.tokens.begin(), first.tokens.begin() + 4));
+  EXPECT_EQ(g.generate("It is", 9, {.temperature = 5, .top_k = 1}).tokens,
+            g.generate("It is", 9, {.temperature = 0}).tokens);
+}
+
+TEST_F(GeneratorTest, StopsAtTheEndOfTheText) {
+  const GenerateResult got = write({'a', 'b', 'c', kEosToken}, "xa", 10);
+  EXPECT_EQ(got.text, "bc");
+  EXPECT_TRUE(got.ended);
+  EXPECT_EQ(write({kBosToken, kEosToken}, "", 10).text, "");
+}
+
+TEST_F(GeneratorTest, StopsAtMaxTokens) {
+  const std::vector<int64_t> script{'a', 'b', 'c', 'a'};
+  EXPECT_EQ(write(script, "a", 7).text, "bcabcab");
+  EXPECT_FALSE(write(script, "a", 7).ended);
+  EXPECT_EQ(write(script, "a", 1).text, "b");
+  EXPECT_EQ(write(script, "a", 0).text, "");
+}
+
+TEST_F(GeneratorTest, LongPromptsGoInByPieces) {
+  const std::vector<int64_t> script{'a', 'b', 'c', 'a'};
+  // With the first token in front these fill a piece less one, exactly, plus one, and two pieces exactly.
+  for (const size_t length : {254, 255, 256, 511, 700}) {
+    EXPECT_EQ(write(script, std::string(length - 1, 'x') + "b", 4).text, "cabc") << length;
+  }
+}
+
+TEST_F(GeneratorTest, TextComesAsWholeCharacters) {
+  ScriptedModel::Config c;
+  c.vocab_size = kByteVocabSize;
+  c.script = {'a', 0xC3, 0xA9, '!', 0xE2, 0x82, 0xAC, 0xF0};  // é ! € and the beginning of something
+  Generator g(std::make_unique<ScriptedModel>(c), {}, backend_);
+  std::vector<std::string> pieces;
+  const auto got = g.generate("a", 7, {.temperature = 0}, [&](std::string_view s) { pieces.emplace_back(s); });
+  EXPECT_EQ(pieces, (std::vector<std::string>{"\xC3\xA9", "!", "\xE2\x82\xAC", "\xEF\xBF\xBD"}));
+  EXPECT_EQ(got.text, "\xC3\xA9!\xE2\x82\xAC\xEF\xBF\xBD");
+  EXPECT_EQ(got.tokens.size(), 7U);
+}
+
+TEST_F(GeneratorTest, LengthsAreChecked) {
+  Generator g = tiny();
+  const auto path_of_error = [&](const std::string& prompt, int64_t max_tokens) {
+    const auto e = error_of([&] { g.generate(prompt, max_tokens, {}); });
+    EXPECT_TRUE(e && e->code() == ErrorCode::invalid_argument);
+    return e ? e->path() : "";
+  };
+  EXPECT_EQ(path_of_error("a", -1), "max_tokens");
+  EXPECT_EQ(path_of_error("a", Generator::kMaxLength - 1), "max_tokens");
+  EXPECT_EQ(path_of_error("a", INT64_MAX), "max_tokens");
+  EXPECT_EQ(path_of_error(std::string(Generator::kMaxLength, 'a'), 0), "prompt");
+  EXPECT_EQ(error_of([&] { g.generate("a", 1, {.temperature = -1}); })->path(), "temperature");
+}
+
+TEST_F(GeneratorTest, ReadsACheckpointsDirectoryAlone) {
+  save(byte_lm(StackForm::scan), opinionated_values(StackForm::scan));
+  const auto want = tiny().generate("It is", 10, {}).tokens;
+  Generator of_run(dir_, backend_);
+  EXPECT_EQ(of_run.step(), 12);
+  EXPECT_EQ(of_run.generate("It is", 10, {}).tokens, want);
+  EXPECT_EQ(Generator(join_path(dir_, step_dir_name(12)), backend_).generate("It is", 10, {}).tokens, want);
+}
+
+TEST_F(GeneratorTest, SaysWhatIsWrongWithADirectory) {
+  load_error(ErrorCode::not_found);
+  save(byte_lm(StackForm::scan), opinionated_values(StackForm::scan));
+  const std::string shard = join_path(dir_, step_dir_name(12) + "/shard_00000.safetensors");
+  write_file_atomic(shard, read_file(shard).value() + "x").value();
+  load_error(ErrorCode::damaged);
+}
+
+TEST_F(GeneratorTest, TheModelMustWriteBytes) {
+  save(MuteModel::Config{}, {});
+  EXPECT_THAT(load_error(ErrorCode::unsupported), AllOf(HasSubstr("MuteModel"), HasSubstr("config.toml")));
+  CausalLm::Config words = byte_lm(StackForm::scan);
+  words.vocab_size = 300;
+  save(words, {});
+  EXPECT_THAT(load_error(ErrorCode::unsupported), HasSubstr("300"));
+}
+
+TEST_F(GeneratorTest, ParametersMustBeThoseOfTheModel) {
+  CausalLm::Config wide = byte_lm(StackForm::scan);
+  wide.model_dim = 16;
+  save(wide, opinionated_values(StackForm::scan));
+  EXPECT_THAT(load_error(ErrorCode::incompatible), HasSubstr("embedding.weight"));
+  const auto e = error_of([&] { Generator(std::make_unique<CausalLm>(byte_lm(StackForm::unroll)), {}, backend_); });
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->code(), ErrorCode::missing_field);
+  EXPECT_EQ(e->path(), "embedding.weight");
+}
+
+}  // namespace
+}  // namespace tenon
