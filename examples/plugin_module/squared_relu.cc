@@ -16,31 +16,36 @@ auto dims(int64_t in, int64_t out) {
   };
 }
 
-// down(relu(up(x))^2).
+// down(relu(up(x))^power). `hidden_dim` has the name and type it has in GatedFeedForward: taking its place, it keeps
+// what was set there.
 class SquaredReluFeedForward final : public tenon::FeedForward {
  public:
   struct Config : tenon::FeedForward::Config {
     tenon::Fn<int64_t(int64_t)> hidden_dim = tenon::ScaledDim{.scale = 4, .round_up_to = 64};
+    double power = 2;
     tenon::Slot<tenon::Linear> linear;
     Config() : linear(tenon::Linear::Config{}) {}
-    TENON_CONFIG(hidden_dim, linear)
+    void check(tenon::Checker& c) const { c.at_least("power", power, 1); }
+    TENON_CONFIG(hidden_dim, power, linear)
   };
   explicit SquaredReluFeedForward(const Config& c)
       : tenon::FeedForward(c),
+        power_(c.power),
         up_(this, "up", c.linear, dims(c.input_dim, c.hidden_dim(c.input_dim))),
         down_(this, "down", c.linear, dims(c.hidden_dim(c.input_dim), c.input_dim)) {}
 
   Tensor forward(const Tensor& x) const override {
     const Tensor y = up_(x);
     const Tensor positive = maximum(y, zeros_like(y));
-    return down_(positive * positive);
+    return down_(power_ == 2 ? positive * positive : pow(positive, full_like(positive, power_)));
   }
 
  private:
+  double power_;
   tenon::Child<tenon::Linear> up_, down_;
 };
 
-TENON_MODULE(SquaredReluFeedForward, tenon::FeedForward, "down(relu(up(x))^2)")
+TENON_MODULE(SquaredReluFeedForward, tenon::FeedForward, "down(relu(up(x))^power)")
 
 }  // namespace example
 

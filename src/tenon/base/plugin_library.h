@@ -9,8 +9,8 @@ namespace tenon {
 // `extern "C" const char* tenon_plugin_abi()`; it is compared before anything else of the library is called.
 inline constexpr const char* kPluginAbi = "tenon-0.1.0";
 
-// Opens `path` for the life of the process and returns the address of `symbol`. Throws `plugin` when the library can't be
-// loaded, lacks the ABI tag or the symbol, or was built against another Tenon.
+// Opens `path` for the life of the process and returns the address of `symbol`. Throws `plugin` when the library can't
+// be loaded, lacks the ABI tag or the symbol, or was built against another Tenon.
 void* load_plugin_library(const std::string& path, const char* symbol);
 
 }  // namespace tenon

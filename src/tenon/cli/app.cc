@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tenon/base/plugin_library.h"
+#include "tenon/base/text.h"
 #include "tenon/cli/commands.h"
 #include "tenon/config/registry.h"
 
@@ -71,9 +72,16 @@ std::string command_name(const CLI::App& app) {
   return app.get_name() + (inner.empty() ? "" : " " + command_name(*inner.front()));
 }
 
-// Prints help or the version (0), or what is wrong with the command line.
-int report(const CLI::App& app, const CLI::ParseError& e) {
+// Prints help or the version (0), or what is wrong with the command line, whose first word is `first`.
+int report(const CLI::App& app, const CLI::ParseError& e, const std::string& first) {
   if (e.get_exit_code() == 0) return app.exit(e);
+  if (app.get_subcommands().empty() && !first.empty() && first.front() != '-') {
+    std::vector<std::string> commands;
+    for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+    return report(Error(ErrorCode::unknown_name, fmt::format("there is no command {}", quote_text(first)))
+                      .expected(join(commands, ", "))
+                      .hint(did_you_mean(first, commands)));
+  }
   return report(Error(ErrorCode::invalid_argument, e.what())
                     .hint(fmt::format("`{} --help` shows what there is", command_name(app))));
 }
@@ -96,7 +104,7 @@ int run_app(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return report(app, e);
+    return report(app, e, argc > 1 ? argv[1] : "");
   }
   try {
     register_everything(Registry::global());

@@ -1,9 +1,13 @@
 #include "tenon/experiments/austen.h"
 
+#include <algorithm>
+
 #include "tenon/data/byte_vocab.h"
 #include "tenon/data/text_dataset.h"
 #include "tenon/experiments/experiment.h"
 #include "tenon/nn/causal_lm.h"
+#include "tenon/nn/initializers.h"
+#include "tenon/optim/adamw.h"
 #include "tenon/optim/learner.h"
 
 namespace tenon {
@@ -16,8 +20,15 @@ CausalLm::Config model(const AustenArgs& args) {
   Decoder::Config& decoder = c.decoder.as<Decoder>();
   decoder.num_layers = args.num_layers;
   DecoderLayer::Config& layer = decoder.pattern.at(0).as<DecoderLayer>();
-  layer.attention.as<MultiheadAttention>().num_heads = args.num_heads;
-  layer.feed_forward.as<GatedFeedForward>().hidden_dim = args.hidden_dim;
+  MultiheadAttention::Config& attention = layer.attention.as<MultiheadAttention>();
+  GatedFeedForward::Config& feed_forward = layer.feed_forward.as<GatedFeedForward>();
+  attention.num_heads = args.num_heads;
+  feed_forward.hidden_dim = args.hidden_dim;
+  // Tokens must be heard above what untrained layers add to the residual stream: with the usual 0.02 and full-size outputs
+  // the loss after 500 steps is 0.15 nats higher.
+  c.embedding.as<Embedding>().init = Normal{0.3};
+  attention.output.as<Linear>().init = FanInNormal{0.2};
+  feed_forward.down.as<Linear>().init = FanInNormal{0.2};
   return c;
 }
 
@@ -27,11 +38,16 @@ Trainer::Config austen(const AustenArgs& args) {
   Trainer::Config c;
   c.model = model(args);
   c.max_steps = args.max_steps;
+  c.log_every_n_steps = std::max<int64_t>(args.max_steps / 40, 1);
+  c.save_every_n_steps = 500;
   Learner::Config learner;
   learner.learning_rate = CosineWithWarmup{.peak = args.peak_learning_rate,
                                            .warmup_steps = args.max_steps / 20,
                                            .total_steps = args.max_steps,
                                            .final_ratio = 0.02};
+  AdamW::Config optimizer;
+  optimizer.b2 = 0.99;
+  learner.optimizer = optimizer;
   c.learner = learner;
   TextDataset::Config data;
   data.path = args.path;

@@ -11,9 +11,9 @@ namespace tenon {
 class ExperimentRegistry;
 
 struct AustenArgs {
-  int64_t num_layers = 4, model_dim = 256, num_heads = 4, hidden_dim = 704;
-  int64_t batch_size = 8, sequence_length = 256, max_steps = 560;
-  double peak_learning_rate = 3e-3;
+  int64_t num_layers = 4, model_dim = 128, num_heads = 4, hidden_dim = 352;
+  int64_t batch_size = 8, sequence_length = 128, max_steps = 3200;
+  double peak_learning_rate = 2e-3;
   std::string path = "data/austen";
 };
 Trainer::Config austen(const AustenArgs& args);

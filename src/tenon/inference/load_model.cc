@@ -1,6 +1,7 @@
 #include "tenon/inference/load_model.h"
 
 #include "tenon/base/file.h"
+#include "tenon/checkpoint/manifest.h"
 #include "tenon/config/access.h"
 #include "tenon/config/text.h"
 #include "tenon/config/tree.h"
@@ -24,7 +25,7 @@ Error cannot_write(const OpenedCheckpoint& checkpoint, std::string what) {
 }  // namespace
 
 OpenedCheckpoint open_checkpoint(const std::string& dir) {
-  if (exists(join_path(dir, "MANIFEST.json"))) return OpenedCheckpoint::open(dir).value();
+  if (exists(join_path(dir, kManifestName))) return OpenedCheckpoint::open(dir).value();
   return open_latest(dir).value();
 }
 

@@ -79,7 +79,9 @@ TEST(Utf8Stream, RandomBytesComeOutValid) {
       bytes += random() % 4 != 0 ? likely[random() % likely.size()] : static_cast<char>(random() % 256);
     }
     EXPECT_TRUE(is_valid(stream(bytes))) << trial;
-    if (is_valid(bytes)) EXPECT_EQ(stream(bytes), bytes);
+    if (is_valid(bytes)) {
+      EXPECT_EQ(stream(bytes), bytes);
+    }
   }
 }
 

@@ -46,7 +46,8 @@ bool Attrs::operator==(const Attrs& other) const {
 
 std::string to_string(const Attrs& attrs) {
   std::vector<std::string> out;
-  for (const auto& [name, value] : attrs.items()) out.push_back(fmt::format("{}={}", name, std::visit(Printer{}, value)));
+  for (const auto& [name, value] : attrs.items())
+    out.push_back(fmt::format("{}={}", name, std::visit(Printer{}, value)));
   return fmt::format("{}", fmt::join(out, ", "));
 }
 

@@ -14,12 +14,18 @@ namespace {
 
 std::string dtype_text(DType dtype) {
   switch (dtype) {
-    case DType::u8: return "ui8";
-    case DType::u32: return "ui32";
-    case DType::u64: return "ui64";
-    case DType::f8e4m3fn: return "f8E4M3FN";
-    case DType::f8e5m2: return "f8E5M2";
-    default: return std::string(to_string(dtype));
+    case DType::u8:
+      return "ui8";
+    case DType::u32:
+      return "ui32";
+    case DType::u64:
+      return "ui64";
+    case DType::f8e4m3fn:
+      return "f8E4M3FN";
+    case DType::f8e5m2:
+      return "f8E5M2";
+    default:
+      return std::string(to_string(dtype));
   }
 }
 

@@ -9,7 +9,8 @@ namespace {
 
 class Interpreter {
  public:
-  Interpreter(const Trace& trace, const Observer& observer) : trace_(trace), observer_(observer), values_(trace.num_values()) {}
+  Interpreter(const Trace& trace, const Observer& observer)
+      : trace_(trace), observer_(observer), values_(trace.num_values()) {}
 
   std::vector<Literal> run(RegionId region, std::vector<Literal> args) {
     const RegionInfo& info = trace_.region(region);
@@ -45,7 +46,8 @@ class Interpreter {
 std::vector<Literal> interpret(const Graph& graph, std::span<const Literal> args, const Observer& observer) {
   const std::vector<TensorType> types = graph.param_types();
   if (args.size() != types.size()) {
-    throw Error(ErrorCode::shape_mismatch, fmt::format("a graph of {} parameters was given {}", types.size(), args.size()));
+    throw Error(ErrorCode::shape_mismatch,
+                fmt::format("a graph of {} parameters was given {}", types.size(), args.size()));
   }
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i].type() != types[i]) {

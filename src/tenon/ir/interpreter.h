@@ -1,5 +1,5 @@
-// The reference interpreter: what a graph means, in plain loops on the host. Floats are computed in double and rounded to
-// the dtype at every op, so its results don't depend on loop form, fusion or the order of compilation.
+// The reference interpreter: what a graph means, in plain loops on the host. Floats are computed in double and rounded
+// to the dtype at every op, so its results don't depend on loop form, fusion or the order of compilation.
 #pragma once
 
 #include <span>

@@ -10,8 +10,8 @@ namespace tenon {
 class Trace;
 using ValueId = uint32_t;
 
-// Copyable; comparing, storing and passing it costs nothing. Empty until assigned. A tensor is usable while the region it
-// belongs to is open and on the thread that traces it; any other use throws `wrong_context`.
+// Copyable; comparing, storing and passing it costs nothing. Empty until assigned. A tensor is usable while the region
+// it belongs to is open and on the thread that traces it; any other use throws `wrong_context`.
 class Tensor {
  public:
   Tensor() = default;

@@ -68,13 +68,15 @@ void Trace::check_usable(const Tensor& t, std::string_view what) const {
 
 void Trace::check_emit(const OpDef& def, const std::vector<RegionId>& regions) const {
   check_thread();
-  if (open_.empty()) throw located(ErrorCode::wrong_context, fmt::format("op '{}' in a trace that is closed", def.name));
+  if (open_.empty())
+    throw located(ErrorCode::wrong_context, fmt::format("op '{}' in a trace that is closed", def.name));
   if (current != nullptr && current != this) {
     throw located(ErrorCode::wrong_context, fmt::format("op '{}' on a value that belongs to another trace", def.name))
         .hint("pass it in as an input of the function that is traced");
   }
   for (RegionId id : regions) {
-    tenon::check(!regions_[id].open && regions_[id].parent == open_.back(), "an op's regions are closed, in its own region");
+    tenon::check(!regions_[id].open && regions_[id].parent == open_.back(),
+                 "an op's regions are closed, in its own region");
   }
 }
 
@@ -114,7 +116,8 @@ RegionId Trace::open_region(std::span<const TensorType> params) {
   check_thread();
   for (const TensorType& type : params) {
     const bool negative = std::any_of(type.dims.begin(), type.dims.end(), [](int64_t d) { return d < 0; });
-    if (negative) throw located(ErrorCode::invalid_argument, fmt::format("a region's parameter is {}", to_string(type)));
+    if (negative)
+      throw located(ErrorCode::invalid_argument, fmt::format("a region's parameter is {}", to_string(type)));
   }
   const auto id = static_cast<RegionId>(regions_.size());
   RegionInfo info;

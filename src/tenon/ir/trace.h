@@ -35,7 +35,7 @@ struct Mark {
 struct ValueInfo {
   TensorType type;
   RegionId region = kNoId;
-  OpId def = kNoId;  // kNoId: a region parameter
+  OpId def = kNoId;    // kNoId: a region parameter
   uint32_t index = 0;  // which result or parameter
 };
 
@@ -79,7 +79,8 @@ class Trace {
   RegionId current_region() const { return open_.empty() ? kNoId : open_.back(); }
 
   // Appends an op to the current region: checks operands, infers result types, verifies.
-  std::vector<Tensor> emit(const OpDef& def, std::vector<Tensor> operands, Attrs attrs, std::vector<RegionId> regions = {});
+  std::vector<Tensor> emit(const OpDef& def, std::vector<Tensor> operands, Attrs attrs,
+                           std::vector<RegionId> regions = {});
   // Opens a region inside the current one; its parameters have these types.
   RegionId open_region(std::span<const TensorType> params);
   void close_region(RegionId id, std::span<const Tensor> results);
@@ -121,7 +122,8 @@ class Trace {
   std::thread::id thread_;
 };
 
-// The trace that free functions without tensor arguments (constants, iota) add to. Throws `wrong_context` outside a trace.
+// The trace that free functions without tensor arguments (constants, iota) add to. Throws `wrong_context` outside a
+// trace.
 Trace& current_trace();
 bool tracing();
 

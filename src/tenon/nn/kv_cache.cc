@@ -16,7 +16,9 @@ std::pair<Nest, Qkv> DenseKvCache::update(const Nest& cache, const Qkv& qkv, con
     const Tensor& whole = cache.at(name);
     return dynamic_update_slice(whole, convert(x, whole.dtype()), at);
   };
-  Nest next{{"key", write("key", qkv.key)}, {"value", write("value", qkv.value)}};
+  // Behind the barrier each write has one use; otherwise XLA fuses it into every reader, and copies the cache for each.
+  const std::vector<Tensor> written = optimization_barrier({write("key", qkv.key), write("value", qkv.value)});
+  Nest next{{"key", written[0]}, {"value", written[1]}};
   Qkv all{qkv.query, convert(next.at("key"), qkv.query.dtype()), convert(next.at("value"), qkv.query.dtype())};
   return {std::move(next), std::move(all)};
 }

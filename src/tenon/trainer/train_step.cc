@@ -9,8 +9,7 @@
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
 #include "tenon/nn/initializers.h"
-#include "tenon/passes/dce.h"
-#include "tenon/stablehlo/emit.h"
+#include "tenon/runtime/jit.h"
 #include "tenon/trainer/gradients.h"
 
 namespace tenon {
@@ -66,29 +65,9 @@ void append(std::vector<Tensor>& out, const std::vector<ParamInfo>& infos, const
   for (const ParamInfo& info : infos) out.push_back(values.at(info.path));
 }
 
-// Optimizes and prints `graph`. Argument i of the first `num_donated` gives its memory to result i.
 Program finish(Graph& graph, const Mesh& mesh, const Signature& in, std::vector<PartitionSpec> result_specs,
-               size_t num_donated, double* flops = nullptr) {
-  eliminate_dead_code(graph);
-  if (flops != nullptr) *flops = count_flops(*graph.trace, graph.root);
-  Program p;
-  p.num_devices = mesh.num_devices();
-  p.arg_types = in.types;
-  p.arg_specs = in.specs;
-  p.arg_names = in.names;
-  p.result_types = graph.result_types();
-  p.result_specs = std::move(result_specs);
-  EmitOptions options;
-  options.mesh = mesh;
-  options.param_specs = p.arg_specs;
-  options.result_specs = p.result_specs;
-  options.aliases.resize(in.types.size());
-  for (size_t i = 0; i < num_donated; ++i) {
-    options.aliases[i] = static_cast<int64_t>(i);
-    p.donated.push_back(static_cast<int>(i));
-  }
-  p.text = emit_stablehlo(graph, options);
-  return p;
+               size_t num_donated) {
+  return make_program(graph, {mesh, in.specs, std::move(result_specs), in.names, num_donated});
 }
 
 std::vector<PartitionSpec> state_specs(const StateLayout& layout) {
@@ -270,7 +249,8 @@ TrainProgram make_train_program(const Model& model, const Learner& learner, cons
   out.metric_names = tracer.metric_names();
   std::vector<PartitionSpec> result_specs = state_specs(out.layout);
   result_specs.emplace_back();  // metrics
-  out.program = finish(graph, settings.mesh, in, std::move(result_specs), num_state, &out.flops);
+  out.program = finish(graph, settings.mesh, in, std::move(result_specs), num_state);
+  out.flops = count_flops(*graph.trace, graph.root);
   return out;
 }
 

@@ -39,8 +39,13 @@ void print_barrier(HloWriter& w, const OpInfo& op) {
 const OpDef kTag{"tag", infer_same, print_alias, eval_same, vjp_same, {}, no_flops};
 const OpDef kShard{"sharding_constraint", infer_shard, print_shard, eval_same, vjp_shard, {}, no_flops};
 const OpDef kBarrier{"optimization_barrier", infer_same, print_barrier, eval_same, vjp_same, {}, no_flops};
-const OpDef kStop{"stop_gradient", infer_same, print_alias, eval_same,
-                  [](const VjpArgs&) -> std::vector<Tensor> { return {Tensor()}; }, {}, no_flops};
+const OpDef kStop{"stop_gradient",
+                  infer_same,
+                  print_alias,
+                  eval_same,
+                  [](const VjpArgs&) -> std::vector<Tensor> { return {Tensor()}; },
+                  {},
+                  no_flops};
 
 }  // namespace
 

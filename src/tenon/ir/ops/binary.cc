@@ -12,8 +12,8 @@ namespace {
 
 struct BinaryDef : OpDef {
   std::string_view hlo_name;
-  double (*on_float)(double, double);           // null: integers only
-  int64_t (*on_int)(int64_t, int64_t, DType);   // null: floats only
+  double (*on_float)(double, double);          // null: integers only
+  int64_t (*on_int)(int64_t, int64_t, DType);  // null: floats only
 };
 
 const BinaryDef& row(const OpInfo& op) { return static_cast<const BinaryDef&>(*op.def); }
@@ -111,12 +111,11 @@ const BinaryDef kAdd{
     "add",
     [](double x, double y) { return x + y; },
     [](int64_t x, int64_t y, DType) { return s(u(x) + u(y)); }};
-const BinaryDef kSub{
-    {"sub", infer_number, print_binary, eval_binary,
-     [](V a) -> Cts { return {a.cotangent(), a.active[1] ? -a.cotangent() : Tensor()}; }},
-    "subtract",
-    [](double x, double y) { return x - y; },
-    [](int64_t x, int64_t y, DType) { return s(u(x) - u(y)); }};
+const BinaryDef kSub{{"sub", infer_number, print_binary, eval_binary,
+                      [](V a) -> Cts { return {a.cotangent(), a.active[1] ? -a.cotangent() : Tensor()}; }},
+                     "subtract",
+                     [](double x, double y) { return x - y; },
+                     [](int64_t x, int64_t y, DType) { return s(u(x) - u(y)); }};
 const BinaryDef kMul{{"mul", infer_number, print_binary, eval_binary,
                       [](V a) -> Cts {
                         return {a.active[0] ? a.cotangent() * a.operand(1) : Tensor(),
@@ -145,23 +144,16 @@ const BinaryDef kMin{{"minimum", infer_any, print_binary, eval_binary, vjp_choic
                      "minimum",
                      float_min,
                      [](int64_t x, int64_t y, DType d) { return int_less(x, y, d) ? x : y; }};
-const BinaryDef kAnd{{"and", infer_bits, print_binary, eval_binary},
-                     "and",
-                     nullptr,
-                     [](int64_t x, int64_t y, DType) { return x & y; }};
-const BinaryDef kOr{{"or", infer_bits, print_binary, eval_binary},
-                    "or",
-                    nullptr,
-                    [](int64_t x, int64_t y, DType) { return x | y; }};
-const BinaryDef kXor{{"xor", infer_bits, print_binary, eval_binary},
-                     "xor",
-                     nullptr,
-                     [](int64_t x, int64_t y, DType) { return x ^ y; }};
+const BinaryDef kAnd{
+    {"and", infer_bits, print_binary, eval_binary}, "and", nullptr, [](int64_t x, int64_t y, DType) { return x & y; }};
+const BinaryDef kOr{
+    {"or", infer_bits, print_binary, eval_binary}, "or", nullptr, [](int64_t x, int64_t y, DType) { return x | y; }};
+const BinaryDef kXor{
+    {"xor", infer_bits, print_binary, eval_binary}, "xor", nullptr, [](int64_t x, int64_t y, DType) { return x ^ y; }};
 const BinaryDef kShiftLeft{
-    {"shift_left", infer_int, print_binary, eval_binary},
-    "shift_left",
-    nullptr,
-    [](int64_t x, int64_t y, DType d) { return u(y) >= u(bits_of(d)) ? 0 : s(u(x) << u(y)); }};
+    {"shift_left", infer_int, print_binary, eval_binary}, "shift_left", nullptr, [](int64_t x, int64_t y, DType d) {
+      return u(y) >= u(bits_of(d)) ? 0 : s(u(x) << u(y));
+    }};
 const BinaryDef kShiftRight{{"shift_right_logical", infer_int, print_binary, eval_binary},
                             "shift_right_logical",
                             nullptr,
@@ -208,7 +200,7 @@ Tensor operator*(double a, const Tensor& b) { return mul(full_like(b, a), b); }
 Tensor operator/(double a, const Tensor& b) { return div(full_like(b, a), b); }
 
 std::span<const OpDef* const> binary_defs() {
-  static const OpDef* const defs[] = {&kAdd, &kSub, &kMul, &kDiv, &kRem, &kPow,       &kMax,
+  static const OpDef* const defs[] = {&kAdd, &kSub, &kMul, &kDiv, &kRem,       &kPow,       &kMax,
                                       &kMin, &kAnd, &kOr,  &kXor, &kShiftLeft, &kShiftRight};
   return defs;
 }

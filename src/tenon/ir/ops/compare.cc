@@ -60,7 +60,8 @@ void print_select(HloWriter& w, const OpInfo& op) {
 }
 std::vector<Literal> eval_select(const EvalArgs& a) {
   Literal out(a.results[0]);
-  for (int64_t i = 0; i < out.size(); ++i) copy_element(out, i, a.operand(0).as_int(i) ? a.operand(1) : a.operand(2), i);
+  for (int64_t i = 0; i < out.size(); ++i)
+    copy_element(out, i, a.operand(0).as_int(i) ? a.operand(1) : a.operand(2), i);
   return {std::move(out)};
 }
 std::vector<Tensor> vjp_select(const VjpArgs& a) {

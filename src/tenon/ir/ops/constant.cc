@@ -15,7 +15,8 @@ std::vector<Literal> eval_constant(const EvalArgs& a) { return {a.attrs().litera
 std::vector<TensorType> infer_iota(const InferArgs& a) {
   const TensorType type{a.attrs.dtype("dtype"), a.attrs.dims("shape")};
   const int64_t dim = a.attrs.integer("dim");
-  if (dim < 0 || dim >= type.rank() || type.dtype == DType::i1) shape_error("along dimension {} of {}", dim, to_string(type));
+  if (dim < 0 || dim >= type.rank() || type.dtype == DType::i1)
+    shape_error("along dimension {} of {}", dim, to_string(type));
   return {type};
 }
 void print_iota(HloWriter& w, const OpInfo& op) {

@@ -9,8 +9,8 @@ struct DotDims {
   Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
 };
 
-// Result: batch, then free dimensions of `a`, then of `b`. Operands have one dtype; sums are in f32 or wider and the result
-// has `out` (default: the operands' dtype).
+// Result: batch, then free dimensions of `a`, then of `b`. Operands have one dtype; sums are in f32 or wider and the
+// result has `out` (default: the operands' dtype).
 Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims);
 Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims, DType out);
 // [..., M, K] x [..., K, N] with equal leading dimensions.

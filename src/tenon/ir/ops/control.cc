@@ -30,7 +30,8 @@ std::vector<TensorType> infer_scan(const InferArgs& a) {
   const auto results = types(a.trace, a.trace.region(a.regions[0]).results);
   if (length < 0) shape_error("length {} is negative", length);
   if (params.size() != a.operands.size() + 1 || params[0] != TensorType{DType::i32, {}}) {
-    shape_error("the body takes an index and one value for each of {} operands, not {} values", a.operands.size(), params.size());
+    shape_error("the body takes an index and one value for each of {} operands, not {} values", a.operands.size(),
+                params.size());
   }
   if (static_cast<int64_t>(results.size()) < carry) shape_error("the body returns fewer values than it carries");
   for (size_t i = 0; i < a.operands.size(); ++i) {
@@ -56,7 +57,8 @@ Literal row_of(const Literal& x, int64_t index) {
 }
 
 void set_row(Literal& x, int64_t index, const Literal& row) {
-  std::copy(row.bytes().begin(), row.bytes().end(), x.bytes().begin() + index * static_cast<int64_t>(row.bytes().size()));
+  std::copy(row.bytes().begin(), row.bytes().end(),
+            x.bytes().begin() + index * static_cast<int64_t>(row.bytes().size()));
 }
 
 std::vector<Literal> eval_scan(const EvalArgs& a) {
@@ -109,7 +111,8 @@ double while_flops(const Trace& trace, const OpInfo& op) { return count_flops(tr
 std::vector<TensorType> infer_cond(const InferArgs& a) {
   const auto then = types(a.trace, a.trace.region(a.regions[0]).results);
   const auto otherwise = types(a.trace, a.trace.region(a.regions[1]).results);
-  if (a.operands[0] != TensorType{DType::i1, {}}) shape_error("the predicate is {}, not i1[]", to_string(a.operands[0]));
+  if (a.operands[0] != TensorType{DType::i1, {}})
+    shape_error("the predicate is {}, not i1[]", to_string(a.operands[0]));
   if (then != otherwise) shape_error("the branches return different types");
   return then;
 }
@@ -123,20 +126,16 @@ double cond_flops(const Trace& trace, const OpInfo& op) {
 constexpr std::string_view kStructural = "structural";
 
 const OpDef kScan{"scan", infer_scan, print_scan, eval_scan, nullptr, kStructural, scan_flops, Recompute::expensive};
-const OpDef kWhile{"while",
-                   infer_while,
-                   print_while,
-                   eval_while,
-                   nullptr,
-                   "how often it runs is known only at run time; use scan",
-                   while_flops,
-                   Recompute::expensive};
+const OpDef kWhile{"while",     infer_while,
+                   print_while, eval_while,
+                   nullptr,     "how often it runs is known only at run time; use scan",
+                   while_flops, Recompute::expensive};
 const OpDef kCond{"cond", infer_cond, print_cond, eval_cond, nullptr, kStructural, cond_flops, Recompute::expensive};
 
 }  // namespace
 
-std::vector<Tensor> scan_op(RegionId body, int64_t length, const std::vector<Tensor>& init, const std::vector<Tensor>& xs,
-                            bool reverse) {
+std::vector<Tensor> scan_op(RegionId body, int64_t length, const std::vector<Tensor>& init,
+                            const std::vector<Tensor>& xs, bool reverse) {
   std::vector<Tensor> operands = init;
   operands.insert(operands.end(), xs.begin(), xs.end());
   return current_trace().emit(
@@ -149,7 +148,8 @@ std::vector<Tensor> while_op(RegionId condition, RegionId body, const std::vecto
 }
 
 std::vector<Tensor> while_loop(const std::vector<Tensor>& init,
-                               const std::function<Tensor(const std::vector<Tensor>&)>& condition, const TensorFn& body) {
+                               const std::function<Tensor(const std::vector<Tensor>&)>& condition,
+                               const TensorFn& body) {
   std::vector<TensorType> state;
   for (const Tensor& t : init) state.push_back(t.type());
   Trace& trace = current_trace();

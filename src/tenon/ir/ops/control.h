@@ -10,12 +10,13 @@ namespace tenon {
 
 // body: (i32 index, carry…, x slices…) -> (next carry…, y…). Each of `xs` is [length, …].
 // Returns the last carry, then each y stacked as [length, …]. `reverse` runs from the last index to the first.
-std::vector<Tensor> scan_op(RegionId body, int64_t length, const std::vector<Tensor>& init, const std::vector<Tensor>& xs,
-                            bool reverse = false);
+std::vector<Tensor> scan_op(RegionId body, int64_t length, const std::vector<Tensor>& init,
+                            const std::vector<Tensor>& xs, bool reverse = false);
 
 // Runs `body` (state… -> state…) while `condition` (state… -> i1 scalar) holds. Not differentiable.
 std::vector<Tensor> while_op(RegionId condition, RegionId body, const std::vector<Tensor>& init);
-std::vector<Tensor> while_loop(const std::vector<Tensor>& init, const std::function<Tensor(const std::vector<Tensor>&)>& condition,
+std::vector<Tensor> while_loop(const std::vector<Tensor>& init,
+                               const std::function<Tensor(const std::vector<Tensor>&)>& condition,
                                const TensorFn& body);
 
 std::vector<Tensor> cond_op(const Tensor& predicate, RegionId then, RegionId otherwise);

@@ -170,10 +170,11 @@ class ScanPrinter {
     TensorType row = w_.type(value);
     row.dims.insert(row.dims.begin(), 1);
     const std::string shaped = w_.fresh(), name = w_.fresh();
-    w_.line(fmt::format("{} = stablehlo.reshape {} : ({}) -> {}", shaped, w_.name(value), w_.type_text(value), hlo_type(row)));
-    w_.line(fmt::format("{} = stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}{}) -> {}", name, vars_.inside[var], shaped,
-                        starts(index, zero, row.dims.size()), vars_.types[var], hlo_type(row), start_types(row.dims.size()),
-                        vars_.types[var]));
+    w_.line(fmt::format("{} = stablehlo.reshape {} : ({}) -> {}", shaped, w_.name(value), w_.type_text(value),
+                        hlo_type(row)));
+    w_.line(fmt::format("{} = stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}{}) -> {}", name, vars_.inside[var],
+                        shaped, starts(index, zero, row.dims.size()), vars_.types[var], hlo_type(row),
+                        start_types(row.dims.size()), vars_.types[var]));
     return name;
   }
 

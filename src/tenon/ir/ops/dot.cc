@@ -61,8 +61,7 @@ std::vector<TensorType> infer_dot(const InferArgs& a) {
 
 void print_dot(HloWriter& w, const OpInfo& op) {
   const Dims &xb = op.attrs.dims("lhs_batch"), &yb = op.attrs.dims("rhs_batch");
-  const std::string batch =
-      xb.empty() ? "" : fmt::format("batching_dims = {} x {}, ", hlo_list(xb), hlo_list(yb));
+  const std::string batch = xb.empty() ? "" : fmt::format("batching_dims = {} x {}, ", hlo_list(xb), hlo_list(yb));
   w.define(op, fmt::format("stablehlo.dot_general {}, {}contracting_dims = {} x {} : {}", w.names(op.operands), batch,
                            hlo_list(op.attrs.dims("lhs_contract")), hlo_list(op.attrs.dims("rhs_contract")),
                            w.signature(op)));
@@ -136,8 +135,8 @@ Tensor vjp_operand(const Tensor& ct, const Tensor& other, bool lhs, const Dims& 
     contracted_in_order.push_back(own_contract[z(k)]);
   }
   Tensor product = lhs ? dot_general(ct, other, dims, dtype) : dot_general(other, ct, dims, dtype);
-  const Dims order = lhs ? join(join(own_batch, own_free), contracted_in_order)
-                         : join(join(own_batch, contracted_in_order), own_free);
+  const Dims order =
+      lhs ? join(join(own_batch, own_free), contracted_in_order) : join(join(own_batch, contracted_in_order), own_free);
   Dims permutation(order.size());
   for (size_t d = 0; d < order.size(); ++d) permutation[z(order[d])] = static_cast<int64_t>(d);
   return transpose(product, permutation);
@@ -177,7 +176,8 @@ Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims, DType 
 Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims) { return dot_general(a, b, dims, a.dtype()); }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  if (a.rank() < 2 || a.rank() != b.rank()) shape_error("matmul of {} and {}", to_string(a.type()), to_string(b.type()));
+  if (a.rank() < 2 || a.rank() != b.rank())
+    shape_error("matmul of {} and {}", to_string(a.type()), to_string(b.type()));
   DotDims dims;
   for (int64_t d = 0; d + 2 < a.rank(); ++d) dims.lhs_batch.push_back(d);
   dims.rhs_batch = dims.lhs_batch;

@@ -12,7 +12,8 @@ namespace {
 void check_starts(const InferArgs& a, size_t first, size_t rank) {
   if (a.operands.size() != first + rank) shape_error("needs {} start indices, got {}", rank, a.operands.size() - first);
   for (size_t i = first; i < a.operands.size(); ++i) {
-    if (a.operands[i] != TensorType{DType::i32, {}}) shape_error("start index {} is {}, not i32[]", i - first, to_string(a.operands[i]));
+    if (a.operands[i] != TensorType{DType::i32, {}})
+      shape_error("start index {} is {}, not i32[]", i - first, to_string(a.operands[i]));
   }
 }
 
@@ -44,7 +45,8 @@ std::vector<Literal> eval_slice(const EvalArgs& a) {
   const Dims strides = row_major_strides(x.dims());
   const int64_t origin = flat_index(clamped_starts(a, 1, x.dims(), out.dims()), strides);
   int64_t i = 0;
-  for_each_index(out.dims(), [&](const Dims& index) { copy_element(out, i++, x, origin + flat_index(index, strides)); });
+  for_each_index(out.dims(),
+                 [&](const Dims& index) { copy_element(out, i++, x, origin + flat_index(index, strides)); });
   return {std::move(out)};
 }
 std::vector<Tensor> starts_of(const VjpArgs& a, size_t first) {
@@ -73,7 +75,8 @@ std::vector<Literal> eval_update(const EvalArgs& a) {
   const Dims strides = row_major_strides(out.dims());
   const int64_t origin = flat_index(clamped_starts(a, 2, out.dims(), update.dims()), strides);
   int64_t i = 0;
-  for_each_index(update.dims(), [&](const Dims& index) { copy_element(out, origin + flat_index(index, strides), update, i++); });
+  for_each_index(update.dims(),
+                 [&](const Dims& index) { copy_element(out, origin + flat_index(index, strides), update, i++); });
   return {std::move(out)};
 }
 std::vector<Tensor> vjp_update(const VjpArgs& a) {

@@ -19,9 +19,9 @@ Tensor tanh(const Tensor& x);
 Tensor logistic(const Tensor& x);
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
-Tensor floor(const Tensor& x);       // gradient: 0
-Tensor logical_not(const Tensor& x); // bitwise on integers
-Tensor is_finite(const Tensor& x);   // -> i1
+Tensor floor(const Tensor& x);        // gradient: 0
+Tensor logical_not(const Tensor& x);  // bitwise on integers
+Tensor is_finite(const Tensor& x);    // -> i1
 
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
@@ -48,7 +48,8 @@ Tensor greater_equal(const Tensor& a, const Tensor& b);
 // where `condition` (i1, same shape) then `a` else `b`.
 Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b);
 
-// Value conversion: floats round to nearest even, float to integer goes toward zero, i1 is x != 0. Same dtype: `x` itself.
+// Value conversion: floats round to nearest even, float to integer goes toward zero, i1 is x != 0. Same dtype: `x`
+// itself.
 Tensor convert(const Tensor& x, DType dtype);
 // Same bits, another type of the same width.
 Tensor bitcast(const Tensor& x, DType dtype);

@@ -113,23 +113,25 @@ Literal init_value(DType d) {
 }
 Literal lowest(DType d) {
   if (is_float(d)) return Literal::scalar(d, d == DType::f8e4m3fn ? -448 : -INFINITY);
-  return Literal::scalar_int(d, is_unsigned_int(d) ? 0 : std::numeric_limits<int64_t>::min() >> (64 - 8 * byte_size(d)));
+  return Literal::scalar_int(d,
+                             is_unsigned_int(d) ? 0 : std::numeric_limits<int64_t>::min() >> (64 - 8 * byte_size(d)));
 }
 Literal highest(DType d) {
   if (is_float(d)) return Literal::scalar(d, d == DType::f8e4m3fn ? 448 : INFINITY);
-  return Literal::scalar_int(
-      d, is_unsigned_int(d) ? -1 : std::numeric_limits<int64_t>::max() >> (64 - 8 * byte_size(d)));
+  return Literal::scalar_int(d,
+                             is_unsigned_int(d) ? -1 : std::numeric_limits<int64_t>::max() >> (64 - 8 * byte_size(d)));
 }
 bool int_less(int64_t x, int64_t y, DType d) {
   return is_unsigned_int(d) ? static_cast<uint64_t>(x) < static_cast<uint64_t>(y) : x < y;
 }
 int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
 
-const ReduceDef kSum{{"reduce_sum", infer_number, print_reduce, eval_reduce, vjp_sum, {}, reduce_flops},
-                     "add",
-                     init_value<0>,
-                     [](double x, double y) { return x + y; },
-                     [](int64_t x, int64_t y, DType) { return wrap(static_cast<uint64_t>(x) + static_cast<uint64_t>(y)); }};
+const ReduceDef kSum{
+    {"reduce_sum", infer_number, print_reduce, eval_reduce, vjp_sum, {}, reduce_flops},
+    "add",
+    init_value<0>,
+    [](double x, double y) { return x + y; },
+    [](int64_t x, int64_t y, DType) { return wrap(static_cast<uint64_t>(x) + static_cast<uint64_t>(y)); }};
 const ReduceDef kProd{
     {"reduce_prod", infer_number, print_reduce, eval_reduce, nullptr, "take the sum of logarithms", reduce_flops},
     "multiply",

@@ -24,7 +24,8 @@ std::vector<TensorType> infer_broadcast(const InferArgs& a) {
     fits = dims[i] >= 0 && dims[i] < static_cast<int64_t>(shape.size()) && (i == 0 || dims[i] > dims[i - 1]) &&
            (x.dims[i] == 1 || x.dims[i] == shape[z(dims[i])]);
   }
-  if (!fits) shape_error("{} doesn't broadcast to {} along dimensions {}", to_string(x), to_string(shape), to_string(dims));
+  if (!fits)
+    shape_error("{} doesn't broadcast to {} along dimensions {}", to_string(x), to_string(shape), to_string(dims));
   return {{x.dtype, shape}};
 }
 void print_broadcast(HloWriter& w, const OpInfo& op) {
@@ -82,7 +83,8 @@ std::vector<TensorType> infer_transpose(const InferArgs& a) {
   std::sort(sorted.begin(), sorted.end());
   Dims all(x.dims.size());
   std::iota(all.begin(), all.end(), 0);
-  if (sorted != all) shape_error("{} isn't a permutation of the dimensions of {}", to_string(permutation), to_string(x));
+  if (sorted != all)
+    shape_error("{} isn't a permutation of the dimensions of {}", to_string(permutation), to_string(x));
   TensorType out{x.dtype, {}};
   for (int64_t d : permutation) out.dims.push_back(x.dims[z(d)]);
   return {out};
@@ -123,7 +125,8 @@ std::vector<TensorType> infer_slice(const InferArgs& a) {
     if (fits) out.dims.push_back((limit[d] - start[d] + strides[d] - 1) / strides[d]);
   }
   if (!fits) {
-    shape_error("{} has no slice from {} to {} by {}", to_string(x), to_string(start), to_string(limit), to_string(strides));
+    shape_error("{} has no slice from {} to {} by {}", to_string(x), to_string(start), to_string(limit),
+                to_string(strides));
   }
   return {out};
 }
@@ -229,7 +232,8 @@ std::vector<TensorType> infer_concatenate(const InferArgs& a) {
   for (TensorType t : a.operands) {
     const int64_t size = t.rank() == out.rank() ? t.dims[z(dim)] : -1;
     if (size >= 0) t.dims[z(dim)] = out.dims[z(dim)];
-    if (t != out) shape_error("operands differ outside dimension {}: {} and {}", dim, to_string(a.operands[0]), to_string(t));
+    if (t != out)
+      shape_error("operands differ outside dimension {}: {} and {}", dim, to_string(a.operands[0]), to_string(t));
     out.dims[z(dim)] += size;
   }
   return {out};
@@ -263,13 +267,14 @@ std::vector<Tensor> vjp_concatenate(const VjpArgs& a) {
   return out;
 }
 
-const OpDef kBroadcast{"broadcast_in_dim", infer_broadcast, print_broadcast, eval_broadcast, vjp_broadcast, {}, no_flops};
+const OpDef kBroadcast{
+    "broadcast_in_dim", infer_broadcast, print_broadcast, eval_broadcast, vjp_broadcast, {}, no_flops};
 const OpDef kReshape{"reshape", infer_reshape, print_reshape, eval_reshape, vjp_reshape, {}, no_flops};
 const OpDef kTranspose{"transpose", infer_transpose, print_transpose, eval_transpose, vjp_transpose, {}, no_flops};
 const OpDef kSlice{"slice", infer_slice, print_slice, eval_slice, vjp_slice, {}, no_flops};
 const OpDef kPad{"pad", infer_pad, print_pad, eval_pad, vjp_pad, {}, no_flops};
-const OpDef kConcatenate{"concatenate",   infer_concatenate, print_concatenate, eval_concatenate,
-                         vjp_concatenate, {},                no_flops};
+const OpDef kConcatenate{"concatenate", infer_concatenate, print_concatenate, eval_concatenate, vjp_concatenate, {},
+                         no_flops};
 
 }  // namespace
 
@@ -290,7 +295,8 @@ Dims broadcast_shape(const Dims& a, const Dims& b) {
 
 Tensor broadcast_to(const Tensor& x, const Dims& shape) {
   if (x.dims() == shape) return x;
-  if (x.rank() > static_cast<int64_t>(shape.size())) shape_error("{} doesn't broadcast to {}", to_string(x.type()), to_string(shape));
+  if (x.rank() > static_cast<int64_t>(shape.size()))
+    shape_error("{} doesn't broadcast to {}", to_string(x.type()), to_string(shape));
   Dims dims(z(x.rank()));
   std::iota(dims.begin(), dims.end(), static_cast<int64_t>(shape.size()) - x.rank());
   return broadcast_in_dim(x, shape, dims);
@@ -332,7 +338,9 @@ Tensor transpose(const Tensor& x, const Dims& permutation) {
 }
 
 Tensor slice(const Tensor& x, const Dims& start, const Dims& limit, const Dims& strides) {
-  const auto all = [](const Dims& values, int64_t v) { return std::ranges::all_of(values, [v](int64_t i) { return i == v; }); };
+  const auto all = [](const Dims& values, int64_t v) {
+    return std::ranges::all_of(values, [v](int64_t i) { return i == v; });
+  };
   const Dims by = strides.empty() ? Dims(x.dims().size(), 1) : strides;
   if (limit == x.dims() && all(by, 1) && all(start, 0)) return x;
   return emit1(kSlice, {x}, {{"start", start}, {"limit", limit}, {"strides", by}});

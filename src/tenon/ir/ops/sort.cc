@@ -22,8 +22,8 @@ std::vector<TensorType> infer_sort(const InferArgs& a) {
 void print_sort(HloWriter& w, const OpInfo& op) {
   const DType dtype = w.type(op.operands[0]).dtype;
   const std::string s = hlo_type({dtype, {}}), p = hlo_type({DType::i1, {}});
-  const std::string x = w.fresh(), y = w.fresh(), before = w.fresh(), y_nan = w.fresh(), x_ok = w.fresh(), late = w.fresh(),
-                    result = w.fresh();
+  const std::string x = w.fresh(), y = w.fresh(), before = w.fresh(), y_nan = w.fresh(), x_ok = w.fresh(),
+                    late = w.fresh(), result = w.fresh();
   const char* direction = op.attrs.flag("descending") ? "GT" : "LT";
   const char* kind = is_float(dtype) ? "FLOAT" : is_signed_int(dtype) ? "SIGNED" : "UNSIGNED";
   w.define(op, fmt::format("\"stablehlo.sort\"({0}) <{{dimension = {1} : i64, is_stable = false}}> ({{\n"
@@ -34,8 +34,8 @@ void print_sort(HloWriter& w, const OpInfo& op) {
                            "      {11} = stablehlo.and {9}, {10} : {8}\n"
                            "      {12} = stablehlo.or {5}, {11} : {8}\n"
                            "      stablehlo.return {12} : {8}\n    }}) : ({13}) -> {13}",
-                           w.names(op.operands), op.attrs.integer("dim"), x, s, y, before, direction, kind, p, y_nan, x_ok,
-                           late, result, w.type_text(op.results[0])));
+                           w.names(op.operands), op.attrs.integer("dim"), x, s, y, before, direction, kind, p, y_nan,
+                           x_ok, late, result, w.type_text(op.results[0])));
 }
 
 std::vector<Literal> eval_sort(const EvalArgs& a) {
@@ -67,14 +67,9 @@ std::vector<Literal> eval_sort(const EvalArgs& a) {
   return {std::move(out)};
 }
 
-const OpDef kSort{"sort",
-                  infer_sort,
-                  print_sort,
-                  eval_sort,
-                  nullptr,
-                  "sort indices with the values and take rows by them",
-                  nullptr,
-                  Recompute::expensive};
+const OpDef kSort{
+    "sort",  infer_sort,          print_sort, eval_sort, nullptr, "sort indices with the values and take rows by them",
+    nullptr, Recompute::expensive};
 
 }  // namespace
 

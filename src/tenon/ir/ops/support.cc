@@ -13,8 +13,8 @@ void throw_shape_error(std::string message) {
 
 void copy_element(Literal& out, int64_t to, const Literal& a, int64_t from) {
   const size_t width = byte_size(a.dtype());
-  std::memcpy(out.bytes().data() + static_cast<size_t>(to) * width, a.bytes().data() + static_cast<size_t>(from) * width,
-              width);
+  std::memcpy(out.bytes().data() + static_cast<size_t>(to) * width,
+              a.bytes().data() + static_cast<size_t>(from) * width, width);
 }
 
 Dims normalize_dims(Dims dims, int64_t rank) {

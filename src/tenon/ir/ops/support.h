@@ -29,8 +29,8 @@ template <class... A>
 inline const TensorType& same_types(const InferArgs& a) {
   for (const TensorType& t : a.operands) {
     if (t != a.operands[0]) {
-      shape_error("operands differ: {} and {}; there is no implicit promotion or broadcasting", to_string(a.operands[0]),
-                  to_string(t));
+      shape_error("operands differ: {} and {}; there is no implicit promotion or broadcasting",
+                  to_string(a.operands[0]), to_string(t));
     }
   }
   return a.operands[0];

@@ -76,8 +76,8 @@ std::vector<Tensor> vjp_take(const VjpArgs& a) {
 std::vector<TensorType> infer_scatter(const InferArgs& a) {
   const TensorType &ids = a.operands[0], &updates = a.operands[1];
   const int64_t rows = a.attrs.integer("num_rows");
-  const bool fits = ids.dtype == DType::i32 && updates.rank() >= ids.rank() && rows >= 0 && updates.dtype != DType::i1 &&
-                    std::equal(ids.dims.begin(), ids.dims.end(), updates.dims.begin());
+  const bool fits = ids.dtype == DType::i32 && updates.rank() >= ids.rank() && rows >= 0 &&
+                    updates.dtype != DType::i1 && std::equal(ids.dims.begin(), ids.dims.end(), updates.dims.begin());
   if (!fits) shape_error("ids {} don't lead updates {}", to_string(ids), to_string(updates));
   TensorType out{updates.dtype, {rows}};
   out.dims.insert(out.dims.end(), updates.dims.begin() + ids.rank(), updates.dims.end());
@@ -94,14 +94,15 @@ void print_scatter(HloWriter& w, const OpInfo& op) {
                      w.type_text(result)));
   const int64_t n = w.type(ids).rank();
   const std::string s = hlo_type(scalar);
-  w.define(op, fmt::format("\"stablehlo.scatter\"({}, {}, {}) <{{scatter_dimension_numbers = #stablehlo.scatter<"
-                           "update_window_dims = {}, inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
-                           "index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false}}> ({{\n"
-                           "    ^bb0({}: {}, {}: {}):\n      {} = stablehlo.add {}, {} : {}\n      stablehlo.return {} : {}\n"
-                           "    }}) : ({}, {}, {}) -> {}",
-                           target, column, w.name(updates), hlo_list(iota_dims(n, w.type(updates).rank())), n, x, s, y, s,
-                           sum, x, y, s, sum, s, w.type_text(result), column_type(w, ids), w.type_text(updates),
-                           w.type_text(result)));
+  w.define(
+      op, fmt::format(
+              "\"stablehlo.scatter\"({}, {}, {}) <{{scatter_dimension_numbers = #stablehlo.scatter<"
+              "update_window_dims = {}, inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+              "index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false}}> ({{\n"
+              "    ^bb0({}: {}, {}: {}):\n      {} = stablehlo.add {}, {} : {}\n      stablehlo.return {} : {}\n"
+              "    }}) : ({}, {}, {}) -> {}",
+              target, column, w.name(updates), hlo_list(iota_dims(n, w.type(updates).rank())), n, x, s, y, s, sum, x, y,
+              s, sum, s, w.type_text(result), column_type(w, ids), w.type_text(updates), w.type_text(result)));
 }
 
 std::vector<Literal> eval_scatter(const EvalArgs& a) {
@@ -139,7 +140,7 @@ std::vector<Tensor> vjp_scatter(const VjpArgs& a) {
 }
 
 const OpDef kTake{"take", infer_take, print_take, eval_take, vjp_take};
-const OpDef kScatter{"scatter_add_rows", infer_scatter, print_scatter, eval_scatter, vjp_scatter, {}, nullptr,
+const OpDef kScatter{"scatter_add_rows",  infer_scatter, print_scatter, eval_scatter, vjp_scatter, {}, nullptr,
                      Recompute::expensive};
 
 }  // namespace

@@ -88,30 +88,30 @@ const UnaryDef kAbs{
     "abs",
     [](double v) { return std::fabs(v); },
     [](int64_t v) { return v < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(v)) : v; }};
-const UnaryDef kSign{{"sign", infer_signed, print_unary, eval_unary, vjp_flat},
-                     "sign",
-                     sign_of,
-                     [](int64_t v) -> int64_t { return (v > 0) - (v < 0); }};
+const UnaryDef kSign{
+    {"sign", infer_signed, print_unary, eval_unary, vjp_flat}, "sign", sign_of, [](int64_t v) -> int64_t {
+      return (v > 0) - (v < 0);
+    }};
 const UnaryDef kExp{
     {"exp", infer_float, print_unary, eval_unary, [](V a) -> Cts { return {a.cotangent() * a.results[0]}; }},
     "exponential",
     [](double v) { return std::exp(v); },
     nullptr};
-const UnaryDef kExpm1{{"expm1", infer_float, print_unary, eval_unary,
-                       [](V a) -> Cts { return {a.cotangent() * (a.results[0] + 1.0)}; }},
-                      "exponential_minus_one",
-                      [](double v) { return std::expm1(v); },
-                      nullptr};
+const UnaryDef kExpm1{
+    {"expm1", infer_float, print_unary, eval_unary, [](V a) -> Cts { return {a.cotangent() * (a.results[0] + 1.0)}; }},
+    "exponential_minus_one",
+    [](double v) { return std::expm1(v); },
+    nullptr};
 const UnaryDef kLog{
     {"log", infer_float, print_unary, eval_unary, [](V a) -> Cts { return {a.cotangent() / a.operand(0)}; }},
     "log",
     [](double v) { return std::log(v); },
     nullptr};
-const UnaryDef kLog1p{{"log1p", infer_float, print_unary, eval_unary,
-                       [](V a) -> Cts { return {a.cotangent() / (a.operand(0) + 1.0)}; }},
-                      "log_plus_one",
-                      [](double v) { return std::log1p(v); },
-                      nullptr};
+const UnaryDef kLog1p{
+    {"log1p", infer_float, print_unary, eval_unary, [](V a) -> Cts { return {a.cotangent() / (a.operand(0) + 1.0)}; }},
+    "log_plus_one",
+    [](double v) { return std::log1p(v); },
+    nullptr};
 const UnaryDef kSqrt{
     {"sqrt", infer_float, print_unary, eval_unary, [](V a) -> Cts { return {a.cotangent() * 0.5 / a.results[0]}; }},
     "sqrt",
@@ -170,8 +170,8 @@ Tensor logical_not(const Tensor& x) { return emit1(kNot, {x}); }
 Tensor is_finite(const Tensor& x) { return emit1(kIsFinite, {x}); }
 
 std::span<const OpDef* const> unary_defs() {
-  static const OpDef* const defs[] = {&kNeg,  &kAbs,      &kSign, &kExp, &kExpm1, &kLog, &kLog1p, &kSqrt,
-                                      &kRsqrt, &kTanh, &kLogistic, &kSin, &kCos,   &kFloor, &kNot, &kIsFinite};
+  static const OpDef* const defs[] = {&kNeg,   &kAbs,  &kSign,     &kExp, &kExpm1, &kLog,   &kLog1p, &kSqrt,
+                                      &kRsqrt, &kTanh, &kLogistic, &kSin, &kCos,   &kFloor, &kNot,   &kIsFinite};
   return defs;
 }
 

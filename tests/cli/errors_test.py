@@ -1,0 +1,138 @@
+"""Wrong input to the `tenon` command, and the parts of it that need no backend."""
+
+import os
+import time
+
+from support import CommandTest, run
+
+
+class CommandLine(CommandTest):
+    def test_what_cannot_be_parsed(self):
+        self.check_error(run(), 2, "invalid_argument", "subcommand", "tenon --help")
+        self.check_error(run("trian"), 2, "unknown_name", '"trian"', "did you mean train?")
+        self.check_error(run("train"), 2, "experiment", "tenon train --help")
+        self.check_error(run("train", "austen", "--sets", "a=1"), 2, "--sets")
+        self.check_error(run("train", "austen", "more"), 2, "more")
+        self.check_error(run("generate", "x", "--max_tokens", "many"), 2, "--max_tokens")
+        self.check_error(run("config"), 2, "tenon config --help")
+        self.check_error(run("train", "austen_tiny", "--resume", "often"), 2, "--resume", "auto, never or must")
+
+    def test_help(self):
+        for command in ([], ["train"], ["generate"], ["config"], ["config", "list"], ["config", "show"]):
+            done = self.check(run(*command, "--help"))
+            self.assertIn("Exit status: 0 done; 2 wrong input", done.stdout)
+            self.assertEqual(done.stderr, "")
+        for option in ("--set", "--config", "--dir", "--platform", "--resume", "--plugin"):
+            self.assertIn(option, run("train", "--help").stdout)
+        for option in ("--prompt", "--max_tokens", "--temperature", "--top_k", "--seed", "--plugin"):
+            self.assertIn(option, run("generate", "--help").stdout)
+        self.assertRegex(self.check(run("--version")).stdout, r"^tenon-\d+\.\d+\.\d+\n$")
+
+    def test_help_and_configs_need_no_backend(self):
+        for command in (["--help"], ["config", "list"], ["config", "show", "austen"]):
+            times = []
+            for _ in range(10):
+                began = time.monotonic()
+                self.check(run(*command, env={"TENON_PLUGIN_PATH": "/nowhere"}))
+                times.append(time.monotonic() - began)
+            self.assertLess(min(times), float(os.environ["TENON_STARTUP_S"]))
+
+
+class Configs(CommandTest):
+    def show(self, *options, status=0):
+        done = run("config", "show", "austen_tiny", *options)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def test_list(self):
+        lines = self.check(run("config", "list")).stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in lines], ["austen", "austen_tiny"])
+
+    def test_show_loads_back(self):
+        whole = self.root / "whole.toml"
+        whole.write_text(self.show().stdout)
+        self.assertEqual(self.show("--config", whole).stdout, whole.read_text())
+
+    def test_order_is_experiment_then_files_then_set(self):
+        first, second = self.root / "first.toml", self.root / "second.toml"
+        first.write_text("max_steps = 1\nseed = 1\naccumulation = 2\n")
+        second.write_text("seed = 2\naccumulation = 4\n")
+        got = self.show("--set", "accumulation=8", "--config", first, "--config", second).stdout
+        for line in ("max_steps = 1\n", "seed = 2\n", "accumulation = 8\n"):
+            self.assertIn("\n" + line, "\n" + got)
+
+    def test_wrong_settings(self):
+        ffn = "model.decoder.pattern.0.feed_forward"
+        for setting, parts in {
+            "model.decoder.num_layer=3": ("unknown_name at model.decoder", "num_layers"),
+            "max_steps=soon": ("wrong_type", "max_steps"),
+            "max_steps=-1": ("invalid_argument", "max_steps"),
+            "max_steps": ("max_steps",),
+            f"{ffn}.type=GatedFeedForwards": ("unknown_name", ffn, "GatedFeedForward"),
+            f"{ffn}.type=Linear": ("wrong_type", ffn, "FeedForward"),
+            "model.decoder.pattern.7.type=DecoderLayer": ("model.decoder.pattern",),
+        }.items():
+            with self.subTest(setting):
+                self.check_error(self.show("--set", setting, status=2), 2, *parts)
+
+    def test_wrong_files(self):
+        broken, unknown = self.root / "broken.toml", self.root / "unknown.toml"
+        broken.write_text("max_steps = 3\nseed = = 4\n")
+        unknown.write_text("max_steps = 3\n\nmodel.vocabs_size = 4\n")
+        self.check_error(self.show("--config", broken, status=2), 2, "broken.toml:2")
+        self.check_error(self.show("--config", unknown, status=2), 2, "unknown.toml:3", "vocab_size")
+        self.check_error(self.show("--config", "/nowhere.toml", status=5), 5, "not_found", "/nowhere.toml")
+
+    def test_unknown_experiment(self):
+        for command in (["config", "show"], ["train"]):
+            self.check_error(run(*command, "austin"), 2, "unknown_name", "'austin'", "austen")
+
+
+class Runs(CommandTest):
+    def test_platforms(self):
+        directory = self.root / "run"
+        self.check_error(self.train(directory, options=["--platform", "cpx"]), 2, "unknown_name", "cpx", "cpu")
+        self.check_error(self.train(directory, options=["--platform", "cpu:0"]), 2, "invalid_argument", "cpu:0")
+        missing = self.train(directory, env={"TENON_PLUGIN_PATH": "/nowhere"})
+        self.check_error(missing, 4, "plugin at /nowhere", "TENON_PLUGIN_PATH")
+        self.check_error(self.train(directory, env={"TENON_PLUGIN_PATH": str(self.text)}), 4, "plugin", "text.txt")
+
+    def test_meshes(self):
+        four = ["--platform", "cpu:4"]
+        for setting, part in {"mesh.fsdp=3": "3", "data.batch_size=6": "data.batch_size"}.items():
+            with self.subTest(setting):
+                done = self.train(self.root / "m", setting, options=four)
+                self.check_error(done, 2, "mesh_mismatch", part)
+        self.check_error(self.train(self.root / "m", "mesh.fsdp=-1", options=four), 2, "mesh", "-1")
+
+    def test_shapes(self):
+        attention = "model.decoder.pattern.0.attention"
+        done = self.train(self.root / "s", f"{attention}.num_heads=3")
+        self.check_error(done, 2, "num_heads", "model.decoder")
+
+    def test_data(self):
+        directory, folder = self.root / "d", self.root / "folder"
+        folder.mkdir()
+        wrong = {"empty.txt": b"", "zero.txt": b"text\0text" * 1000, "short.txt": b"It is."}
+        for name, content in wrong.items():
+            (self.root / name).write_bytes(content)
+        data = "data.path={}".format
+        self.check_error(self.train(directory, data("/nowhere")), 5, "not_found", "data", "/nowhere")
+        self.check_error(self.train(directory, data(folder)), 5, "not_found", str(folder))
+        self.check_error(self.train(directory, data(self.root / "empty.txt")), 5, "damaged", "empty.txt")
+        self.check_error(self.train(directory, data(self.root / "zero.txt")), 5, "damaged", "offset 4")
+        self.check_error(self.train(directory, data(self.root / "short.txt")), 2, "too short", "sequence_length")
+
+    def test_directories(self):
+        self.check_error(self.train("/dev/null/run"), 6, "io", "/dev/null")
+        self.check_error(self.train(self.text), 6, "io", str(self.text))
+        self.check_error(self.train(self.root / "none", options=["--resume", "must"]), 5, "not_found", "none")
+        self.assertFalse((self.root / "none").exists())
+
+    def test_generate(self):
+        self.check_error(run("generate", "/nowhere"), 5, "not_found", "/nowhere")
+        self.check_error(run("generate", self.root), 5, "not_found", str(self.root))
+        self.check_error(run("generate", self.root, "--temperature", "-1"), 2, "temperature")
+        self.check_error(run("generate", self.root, "--top_k", "-1"), 2, "top_k")
+        no_utf8 = b"\xff".decode(errors="surrogateescape")
+        self.check_error(run("generate", self.root, "--prompt", no_utf8), 2, "--prompt", "UTF-8")

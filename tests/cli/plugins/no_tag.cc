@@ -1,0 +1,2 @@
+// A library that isn't a plug-in.
+extern "C" int something() { return 1; }

@@ -1,0 +1,41 @@
+"""Modules from plug-in libraries."""
+
+import os
+import pathlib
+
+from support import FINAL, CommandTest, run, tensors
+
+PLUGINS = pathlib.Path(os.environ["TENON_TEST_PLUGINS"])
+PLUGIN = ["--plugin", PLUGINS / "squared_relu.so"]
+FFN = "model.decoder.pattern.0.feed_forward"
+
+
+class Plugins(CommandTest):
+    def test_trains_and_writes_with_a_module_of_its_own(self):
+        directory = self.root / "run"
+        own = (f"{FFN}.type=SquaredReluFeedForward", f"{FFN}.power=3")
+        done = self.check(self.train(directory, *own, options=PLUGIN))
+        self.assertRegex(done.stdout.splitlines()[-1], FINAL)
+        saved = tensors(directory / "step_00000020")
+        self.assertIn("decoder.layers.1.feed_forward.up.weight", saved)
+        self.assertNotIn("decoder.layers.1.feed_forward.gate.weight", saved)
+        self.check(run("generate", directory, *PLUGIN, "--max_tokens", 3))
+        self.check_error(run("generate", directory), 2, "unknown_name", "SquaredReluFeedForward")
+
+    def test_its_fields_are_like_any_other(self):
+        show = ["config", "show", "austen_tiny", *PLUGIN, "--set", f"{FFN}.type=SquaredReluFeedForward", "--set"]
+        shown = self.check(run(*show, f"{FFN}.power=3")).stdout
+        self.assertIn(f"{FFN}.power = 3.0\n", shown)
+        self.assertIn(f"{FFN}.hidden_dim = 64\n", shown)  # kept from what it replaced
+        self.check_error(run(*show, f"{FFN}.power=0.5"), 2, "invalid_argument", f"{FFN}.power")
+        self.check_error(run(*show, f"{FFN}.powers=3"), 2, "unknown_name", "power")
+
+    def test_libraries_that_are_no_plugins(self):
+        def load(path):
+            return run("config", "show", "austen_tiny", "--plugin", path)
+
+        self.check_error(load(PLUGINS / "old_abi.so"), 4, "plugin", "old_abi.so", "tenon-0.0.1", "another Tenon")
+        self.check_error(load(PLUGINS / "no_tag.so"), 4, "plugin", "no_tag.so", "ABI tag", "TENON_PLUGIN_ABI")
+        self.check_error(load(PLUGINS / "no_entry.so"), 4, "plugin", "no_entry.so", "tenon_plugin")
+        self.check_error(load("/nowhere.so"), 4, "plugin", "/nowhere.so")
+        self.check_error(load(self.text), 4, "plugin", "text.txt")
