@@ -338,10 +338,10 @@ Tensor transpose(const Tensor& x, const Dims& permutation) {
 }
 
 Tensor slice(const Tensor& x, const Dims& start, const Dims& limit, const Dims& strides) {
-  const auto all = [](const Dims& values, int64_t v) {
-    return std::ranges::all_of(values, [v](int64_t i) { return i == v; });
-  };
   const Dims by = strides.empty() ? Dims(x.dims().size(), 1) : strides;
+  const auto all = [&](const Dims& values, int64_t v) {
+    return values.size() == x.dims().size() && std::ranges::all_of(values, [v](int64_t i) { return i == v; });
+  };
   if (limit == x.dims() && all(by, 1) && all(start, 0)) return x;
   return emit1(kSlice, {x}, {{"start", start}, {"limit", limit}, {"strides", by}});
 }
