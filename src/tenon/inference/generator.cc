@@ -168,7 +168,7 @@ Generator::Sequence Generator::start_sequence(int64_t max_length, const Sampling
 
 void Generator::run(Sequence& sequence, const Array& ids, int64_t start, int64_t last) {
   const Jitted& program = extend_program(ids.type().dims[1], sequence.max_length);
-  donated_bytes_ = program.executable().memory().alias;
+  memory_ = program.executable().memory();
   std::vector<Array> args = std::move(sequence.cache);
   args.insert(args.end(), params_.begin(), params_.end());
   args.push_back(ids);

@@ -45,9 +45,8 @@ class Generator {
   // Up to `max_tokens` behind `prompt`; `on_text` gets whole characters as they are made. Throws `invalid_argument`.
   GenerateResult generate(std::string_view prompt, int64_t max_tokens, const SamplingOptions& options,
                           const std::function<void(std::string_view)>& on_text = {});
-  // Bytes of the newest program's results that take over an argument's memory: the whole cache, which would be copied
-  // at every token otherwise. 0 before the first text.
-  int64_t donated_bytes() const { return donated_bytes_; }
+  // Of the program that ran last; zeros before the first. `alias` is the whole cache: it is donated, written in place.
+  const pjrt::MemoryStats& memory() const { return memory_; }
 
  private:
   struct Sequence;
@@ -68,7 +67,8 @@ class Generator {
   std::vector<Array> params_;
   CompileCache cache_;
   std::map<std::pair<int64_t, int64_t>, Jitted> programs_;
-  int64_t step_ = 0, donated_bytes_ = 0;
+  int64_t step_ = 0;
+  pjrt::MemoryStats memory_;
   std::vector<std::string> warnings_;
 };
 
