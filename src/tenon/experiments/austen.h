@@ -12,7 +12,7 @@ class ExperimentRegistry;
 
 struct AustenArgs {
   int64_t num_layers = 4, model_dim = 128, num_heads = 4, hidden_dim = 352;
-  int64_t batch_size = 8, sequence_length = 128, max_steps = 3200;
+  int64_t batch_size = 4, sequence_length = 256, max_steps = 3400;
   double peak_learning_rate = 2e-3;
   std::string path = "data/austen";
 };
