@@ -24,8 +24,7 @@ CausalLm::Config model(const AustenArgs& args) {
   GatedFeedForward::Config& feed_forward = layer.feed_forward.as<GatedFeedForward>();
   attention.num_heads = args.num_heads;
   feed_forward.hidden_dim = args.hidden_dim;
-  // Tokens must be heard above what untrained layers add to the residual stream: with the usual 0.02 and full-size
-  // outputs the loss after 500 steps is 0.15 nats higher.
+  // Tokens must be heard above what untrained layers add to the residual stream.
   c.embedding.as<Embedding>().init = Normal{0.3};
   attention.output.as<Linear>().init = FanInNormal{0.2};
   feed_forward.down.as<Linear>().init = FanInNormal{0.2};

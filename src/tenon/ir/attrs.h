@@ -1,4 +1,4 @@
-// The static attributes of an op: a short list of named values, compared, hashed and printed without knowing the op.
+// The static attributes of an op: a short list of named values, compared and printed without knowing the op.
 #pragma once
 
 #include <memory>
