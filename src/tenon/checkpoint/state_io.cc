@@ -5,33 +5,12 @@
 #include <algorithm>
 #include <map>
 
+#include "tenon/base/stacked_name.h"
 #include "tenon/base/text.h"
 #include "tenon/runtime/block_copy.h"
 
 namespace tenon {
 namespace {
-
-// Where the component "k::p" of a stacked name is, and its numbers.
-struct Place {
-  std::string before, after;
-  int64_t first = 0, period = 1;
-};
-
-Place find_place(const StateArray& array) {
-  std::vector<std::string> parts = split(array.name, '.');
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const size_t colons = parts[i].find("::");
-    if (colons == std::string::npos) continue;
-    const auto first = parse_int(parts[i].substr(0, colons)), period = parse_int(parts[i].substr(colons + 2));
-    if (!first.ok() || !period.ok()) continue;
-    const auto at = parts.begin() + static_cast<int64_t>(i);
-    std::string before = join({parts.begin(), at}, "."), after = join({at + 1, parts.end()}, ".");
-    if (!before.empty()) before += '.';
-    if (!after.empty()) after.insert(0, ".");
-    return {std::move(before), std::move(after), *first, *period};
-  }
-  throw Error(ErrorCode::internal, "a stacked array whose name doesn't tell its layers").at(array.name);
-}
 
 Dims tensor_shape(const StateArray& array) {
   return array.stack > 0 ? Dims(array.shape.begin() + 1, array.shape.end()) : array.shape;
@@ -55,18 +34,8 @@ std::string list(const std::vector<std::string>& items) {
 
 TensorType StateArray::stored_type(const Mesh& mesh) const { return {DType::f32, mesh.padded_dims(shape, partition)}; }
 
-std::vector<std::string> file_names(const StateArray& array) {
-  if (array.stack == 0) return {array.name};
-  const Place place = find_place(array);
-  std::vector<std::string> out;
-  for (int64_t r = 0; r < array.stack; ++r) {
-    out.push_back(fmt::format("{}{}{}", place.before, r * place.period + place.first, place.after));
-  }
-  return out;
-}
-
 std::vector<std::pair<std::string, Literal>> to_file_tensors(const StateArray& array, const Literal& stored) {
-  const std::vector<std::string> names = file_names(array);
+  const std::vector<std::string> names = layer_names(array.name, array.stack);
   std::vector<std::pair<std::string, Literal>> out;
   Dims offset(array.shape.size(), 0), size = array.shape;
   if (array.stack == 0) {
@@ -85,7 +54,8 @@ void check_compatible(std::span<const StateArray> arrays, const OpenedCheckpoint
                       std::string_view ignored) {
   std::map<std::string, TensorType> expected;
   for (const StateArray& array : arrays) {
-    for (const std::string& name : file_names(array)) expected[name] = {DType::f32, tensor_shape(array)};
+    for (const std::string& name : layer_names(array.name, array.stack))
+      expected[name] = {DType::f32, tensor_shape(array)};
   }
   std::vector<std::string> missing, unexpected, shapes;
   for (const std::string& name : checkpoint.names()) {
@@ -116,7 +86,7 @@ Array restore_array(const StateArray& array, const OpenedCheckpoint& checkpoint,
   Literal stored(array.stored_type(mesh));
   ArraySlice slice{Dims(array.shape.size(), 0), array.shape};
   if (array.stack > 0) slice.size[0] = 1;
-  for (const std::string& name : file_names(array)) {
+  for (const std::string& name : layer_names(array.name, array.stack)) {
     const Literal tensor = checkpoint.read(name).value();
     if (tensor.type() != TensorType{DType::f32, tensor_shape(array)}) {
       throw Error(ErrorCode::incompatible, "a tensor of another type")

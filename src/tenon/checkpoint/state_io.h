@@ -26,8 +26,6 @@ struct StateArray {
   TensorType stored_type(const Mesh& mesh) const;
 };
 
-// The tensors of one array, in the order of its rows. Throws `internal` when a stacked array's name has no "k::p".
-std::vector<std::string> file_names(const StateArray& array);
 // What goes into files: `stored` without its padding, layers apart.
 std::vector<std::pair<std::string, Literal>> to_file_tensors(const StateArray& array, const Literal& stored);
 

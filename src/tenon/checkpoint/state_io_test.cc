@@ -21,14 +21,6 @@ Literal counting(const Dims& dims) {
 
 Literal numbers(const Dims& dims, std::vector<double> values) { return Literal::from(DType::f32, dims, values); }
 
-TEST(StateIo, NamesTellTheLayer) {
-  EXPECT_THAT(file_names({"decoder.norm.scale", {4}}), ElementsAre("decoder.norm.scale"));
-  EXPECT_THAT(file_names({"decoder.layers.1::3.ffn.up.w", {2, 4}, 2}),
-              ElementsAre("decoder.layers.1.ffn.up.w", "decoder.layers.4.ffn.up.w"));
-  EXPECT_THAT(file_names({"learner.m.0::1", {3}, 3}), ElementsAre("learner.m.0", "learner.m.1", "learner.m.2"));
-  EXPECT_THROW(file_names({"decoder.layers.x", {2, 4}, 2}), Error);
-}
-
 TEST(StateIo, FilesHoldLayersApartAndUnpadded) {
   const StateArray array{"layers.0::1.w", {2, 2, 3}, 2, {{}, "fsdp", "model"}};
   const Mesh mesh{{"fsdp", 4}, {"model", 2}};

@@ -8,7 +8,7 @@
 #include "tenon/data/register.h"
 #include "tenon/experiments/austen.h"
 #include "tenon/nn/register.h"
-#include "tenon/optim/learner.h"
+#include "tenon/optim/register.h"
 #include "tenon/trainer/register.h"
 
 namespace tenon {

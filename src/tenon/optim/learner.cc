@@ -1,7 +1,6 @@
 #include "tenon/optim/learner.h"
 
 #include "tenon/config/define.h"
-#include "tenon/config/registry.h"
 #include "tenon/ir/ops.h"
 #include "tenon/optim/adamw.h"
 
@@ -62,9 +61,17 @@ StepScalars Learner::scalars(int64_t step) const {
 }
 
 std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) const {
-  std::vector<ParamInfo> out;
+  std::vector<ParamInfo> out, trainable;
   for (const ParamInfo& param : params) {
-    if (!param.trainable) continue;
+    if (param.trainable) trainable.push_back(param);
+  }
+  try {
+    optimizer_->check_parameters(trainable);
+  } catch (Error& e) {
+    e.prefix("optimizer");
+    throw;
+  }
+  for (const ParamInfo& param : trainable) {
     for (ParamInfo& array : optimizer_->describe(param)) {
       array.path += "." + param.path;
       out.push_back(std::move(array));
@@ -116,7 +123,5 @@ Learner::Update Learner::update(const std::vector<ParamInfo>& params, const Nest
   out.state.emplace(kSkippedInARow, out.skipped_in_a_row);
   return out;
 }
-
-void register_optim(Registry& registry) { registry.add<Learner, AdamW, CosineWithWarmup, ConstantWithWarmup>(); }
 
 }  // namespace tenon

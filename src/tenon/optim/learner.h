@@ -58,7 +58,4 @@ class Learner final : public Configurable {
 // sqrt of the sum of all squares, f32 scalar.
 Tensor global_norm(const Nest& tensors);
 
-class Registry;
-void register_optim(Registry& registry);
-
 }  // namespace tenon

@@ -13,6 +13,7 @@
 #include "tenon/ir/ops.h"
 #include "tenon/nn/initializers.h"
 #include "tenon/optim/learner.h"
+#include "tenon/optim/register.h"
 #include "tenon/trainer/register.h"
 #include "tenon/trainer/test_run.h"
 

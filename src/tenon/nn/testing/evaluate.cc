@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tenon/base/stacked_name.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/random.h"
 #include "tenon/nn/initializers.h"
@@ -12,23 +13,9 @@
 namespace tenon {
 namespace {
 
-// "a.1::3.b": where the stacked part stands, and layers there.
-struct StackedName {
-  std::string before, after;
-  int64_t place = 0, period = 0;
-};
-
-std::optional<StackedName> parse_stacked(const std::string& name) {
-  const size_t colons = name.find("::");
-  if (colons == std::string::npos) return std::nullopt;
-  const size_t dot = name.rfind('.', colons), begin = dot == std::string::npos ? 0 : dot + 1;
-  const size_t end = std::min(name.find('.', colons), name.size());
-  return StackedName{name.substr(0, begin), name.substr(end), std::stoll(name.substr(begin, colons - begin)),
-                     std::stoll(name.substr(colons + 2, end - colons - 2))};
-}
-
-std::string layer_name(const StackedName& s, int64_t repeat) {
-  return fmt::format("{}{}{}", s.before, s.place + repeat * s.period, s.after);
+// The names of the layers of `value`, stacked under `name`; one name where nothing is stacked.
+std::vector<std::string> rows_of(const std::string& name, const Literal& value) {
+  return layer_names(name, name.find("::") == std::string::npos ? 0 : value.dims()[0]);
 }
 
 }  // namespace
@@ -82,16 +69,16 @@ Nest flatten_collected(const Collected& collected) {
 Values unstack(const Values& values) {
   Values out;
   for (const auto& [name, value] : values) {
-    const std::optional<StackedName> s = parse_stacked(name);
-    if (!s) {
+    const std::vector<std::string> names = rows_of(name, value);
+    if (names.front() == name) {
       out.emplace(name, value);
       continue;
     }
     const TensorType type{value.dtype(), {value.dims().begin() + 1, value.dims().end()}};
-    const int64_t width = byte_size(type);
-    for (int64_t r = 0; r < value.dims()[0]; ++r) {
-      const auto row = value.bytes().subspan(static_cast<size_t>(r * width), static_cast<size_t>(width));
-      out.emplace(layer_name(*s, r), Literal(type, {row.begin(), row.end()}));
+    const size_t width = static_cast<size_t>(byte_size(type));
+    for (size_t r = 0; r < names.size(); ++r) {
+      const auto row = value.bytes().subspan(r * width, width);
+      out.emplace(names[r], Literal(type, {row.begin(), row.end()}));
     }
   }
   return out;
@@ -100,15 +87,10 @@ Values unstack(const Values& values) {
 Values stack_as(const Values& like, const Values& unstacked) {
   Values out;
   for (const auto& [name, value] : like) {
-    const std::optional<StackedName> s = parse_stacked(name);
-    if (!s) {
-      out.emplace(name, unstacked.at(name));
-      continue;
-    }
     std::vector<std::byte> bytes;
     TensorType type = value.type();
-    for (int64_t r = 0; r < value.dims()[0]; ++r) {
-      const Literal& row = unstacked.at(layer_name(*s, r));
+    for (const std::string& layer : rows_of(name, value)) {
+      const Literal& row = unstacked.at(layer);
       type.dtype = row.dtype();
       bytes.insert(bytes.end(), row.bytes().begin(), row.bytes().end());
     }

@@ -1,0 +1,69 @@
+// Different optimizers for different parameters.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/optim/optimizer.h"
+
+namespace tenon {
+
+// One rule of OptimizerByPath.
+class OptimizerRule final : public Configurable {
+ public:
+  struct Config : AnyConfig {
+    // A regular expression (ECMAScript) looked for anywhere in the parameter's path: "embedding|norm\\.scale$".
+    Required<std::string> path;
+    Slot<Optimizer> optimizer;
+    double learning_rate_scale = 1;
+    Config();
+    void check(Checker& c) const;
+    TENON_CONFIG(path, optimizer, learning_rate_scale)
+  };
+  explicit OptimizerRule(const Config& config);
+
+  const std::string& path() const { return path_; }
+  bool matches(const std::string& parameter) const;
+  const Optimizer& optimizer() const { return *optimizer_; }
+  double learning_rate_scale() const { return learning_rate_scale_; }
+
+ private:
+  std::string path_;
+  double learning_rate_scale_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+// The first rule whose path is found in a parameter's path has it; `otherwise` has the rest. All share the learning
+// rate, times their rule's scale. Paths are those of single layers ("decoder.layers.3.norm.scale"), scanned or not;
+// layers of one scanned array that different rules match are `unsupported`.
+class OptimizerByPath final : public Optimizer {
+ public:
+  struct Config : Optimizer::Config {
+    std::vector<Slot<OptimizerRule>> rules;
+    Slot<Optimizer> otherwise;
+    Config();
+    TENON_CONFIG(rules, otherwise)
+  };
+  explicit OptimizerByPath(const Config& config);
+
+  // Every rule must have a parameter (`invalid_argument`), and its optimizer fit those it has.
+  void check_parameters(const std::vector<ParamInfo>& params) const override;
+  // Those of each rule as "<index>.<name>", of `otherwise` as "otherwise.<name>".
+  StepScalars scalars(int64_t step) const override;
+  // Throws `unsupported` as above.
+  std::vector<ParamInfo> describe(const ParamInfo& param) const override;
+  Nest init(const ParamInfo& param, const Tensor& value) const override;
+  std::pair<Tensor, Nest> update(const OptimizerArgs& args) const override;
+
+ private:
+  // The index of the rule that has it; the number of rules for `otherwise`.
+  size_t find_rule(const ParamInfo& param) const;
+  const Optimizer& optimizer(size_t rule) const;
+  std::string prefix(size_t rule) const;
+
+  std::vector<std::unique_ptr<OptimizerRule>> rules_;
+  std::unique_ptr<Optimizer> otherwise_;
+};
+
+}  // namespace tenon
