@@ -18,7 +18,8 @@ class CommandLine(CommandTest):
         self.check_error(run("train", "austen_tiny", "--resume", "often"), 2, "--resume", "auto, never or must")
 
     def test_help(self):
-        for command in ([], ["train"], ["generate"], ["config"], ["config", "list"], ["config", "show"]):
+        config = [["config", command] for command in ("list", "args", "show")]
+        for command in ([], ["train"], ["generate"], ["config"], *config):
             done = self.check(run(*command, "--help"))
             self.assertIn("Exit status: 0 done; 2 wrong input", done.stdout)
             self.assertEqual(done.stderr, "")
@@ -61,6 +62,21 @@ class Configs(CommandTest):
         for line in ("max_steps = 1\n", "seed = 2\n", "accumulation = 8\n"):
             self.assertIn("\n" + line, "\n" + got)
 
+    def test_arguments_come_first(self):
+        overlay = self.root / "args.toml"
+        overlay.write_text("seed = 3\n[args]\nmax_steps = 40\nnum_layers = 5\n")
+        options = ["--set", "max_steps=30", "--set", "args.num_layers=1", "--config", overlay]
+        got = "\n" + self.show(*options).stdout
+        rate = "learner.learning_rate.total_steps = 40"
+        for line in ("max_steps = 30", rate, "model.decoder.num_layers = 1", "seed = 3"):
+            self.assertIn(f"\n{line}\n", got)
+        self.assertNotIn("args", got)
+        args = self.check(run("config", "args", "austen_tiny", *options)).stdout
+        self.assertRegex(args, r"(?m)^args\.max_steps = 40 +# steps in all")
+        self.assertRegex(args, r"(?m)^args\.num_layers = 1 +# decoder layers$")
+        overlay.write_text(args)
+        self.assertEqual(self.check(run("config", "args", "austen", "--config", overlay)).stdout, args)
+
     def test_wrong_settings(self):
         ffn = "model.decoder.pattern.0.feed_forward"
         for setting, parts in {
@@ -68,6 +84,9 @@ class Configs(CommandTest):
             "max_steps=soon": ("wrong_type", "max_steps"),
             "max_steps=-1": ("invalid_argument", "max_steps"),
             "max_steps": ("max_steps",),
+            "args.max_step=3": ("unknown_name at args", "max_steps"),
+            "args.max_steps=soon": ("wrong_type", "args.max_steps"),
+            "args.max_steps=0": ("invalid_argument", "args.max_steps"),
             f"{ffn}.type=GatedFeedForwards": ("unknown_name", ffn, "GatedFeedForward"),
             f"{ffn}.type=Linear": ("wrong_type", ffn, "FeedForward"),
             "model.decoder.pattern.7.type=DecoderLayer": ("model.decoder.pattern",),
@@ -84,7 +103,7 @@ class Configs(CommandTest):
         self.check_error(self.show("--config", "/nowhere.toml", status=5), 5, "not_found", "/nowhere.toml")
 
     def test_unknown_experiment(self):
-        for command in (["config", "show"], ["train"]):
+        for command in (["config", "args"], ["config", "show"], ["train"]):
             self.check_error(run(*command, "austin"), 2, "unknown_name", "'austin'", "austen")
 
 

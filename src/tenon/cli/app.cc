@@ -18,10 +18,16 @@ constexpr const char* kExitCodes =
     "             6 the system refused (disk full, permissions); 7 training went non-finite; 70 a bug of Tenon;\n"
     "             130 interrupted, after saving\n";
 
+constexpr const char* kOrder =
+    "Order: first what begins with `args.`, in files and then in --set: the arguments that an experiment's config is\n"
+    "       computed from (`tenon config args EXPERIMENT`); over that config go the files, then --set.\n";
+
 void add_experiment_options(CLI::App& app, ExperimentOptions& o) {
+  app.footer(std::string(kOrder) + kExitCodes);
   app.add_option("experiment", o.experiment, "name of the experiment (`tenon config list`)")->required();
-  app.add_option("--config", o.overlays, "TOML file laid over the experiment; may be given again")->type_name("FILE");
-  app.add_option("--set", o.assignments, "sets one field, after all files; may be given again")
+  app.add_option("--config", o.overrides.files, "TOML file laid over the experiment; may be given again")
+      ->type_name("FILE");
+  app.add_option("--set", o.overrides.assignments, "sets one field, after all files; may be given again")
       ->type_name("PATH=VALUE");
   app.add_option("--plugin", o.plugins, "shared library that adds modules; may be given again")->type_name("FILE");
   for (const char* name : {"--config", "--set", "--plugin"}) app.get_option(name)->expected(1)->take_all();
@@ -50,12 +56,18 @@ void add_generate(CLI::App& app, GenerateCommand& c) {
       ->take_all();
 }
 
-void add_config(CLI::App& app, CLI::App*& list, CLI::App*& show, ExperimentOptions& o) {
+struct ConfigCommands {
+  CLI::App *list, *args, *show;
+};
+ConfigCommands add_config(CLI::App& app, ExperimentOptions& o) {
   CLI::App* config = app.add_subcommand("config", "shows experiments and their configs");
   config->require_subcommand(1);
-  list = config->add_subcommand("list", "all experiments");
-  show = config->add_subcommand("show", "the whole config of an experiment, as TOML");
-  add_experiment_options(*show, o);
+  ConfigCommands out{config->add_subcommand("list", "all experiments"),
+                     config->add_subcommand("args", "what an experiment's config is computed from, as TOML"),
+                     config->add_subcommand("show", "the whole config of an experiment, as TOML")};
+  add_experiment_options(*out.args, o);
+  add_experiment_options(*out.show, o);
+  return out;
 }
 
 // One line, whatever compilers and operating systems put into their words.
@@ -97,10 +109,9 @@ int run_app(int argc, char** argv) {
   TrainCommand train;
   GenerateCommand generate;
   ExperimentOptions shown;
-  CLI::App *list = nullptr, *show = nullptr;
   add_train(app, train);
   add_generate(app, generate);
-  add_config(app, list, show, shown);
+  const ConfigCommands config = add_config(app, shown);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -112,8 +123,10 @@ int run_app(int argc, char** argv) {
       run_train(train);
     } else if (app.got_subcommand("generate")) {
       run_generate(generate);
-    } else if (list->parsed()) {
+    } else if (config.list->parsed()) {
       run_config_list();
+    } else if (config.args->parsed()) {
+      run_config_args(shown);
     } else {
       run_config_show(shown);
     }

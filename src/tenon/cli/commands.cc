@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "tenon/base/file.h"
 #include "tenon/base/plugin_library.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
@@ -51,18 +50,16 @@ const ExperimentRegistry& experiments() {
   return registry;
 }
 
-}  // namespace
-
-Trainer::Config resolve(const ExperimentOptions& options) {
+// The experiment, once plug-ins are loaded.
+const Experiment& find(const ExperimentOptions& options) {
   load_plugins(options.plugins);
-  Trainer::Config config = experiments().find(options.experiment).make();
-  for (const std::string& file : options.overlays) apply_toml(config, read_file(file).value(), file);
-  apply_set(config, options.assignments);
-  return config;
+  return experiments().find(options.experiment);
 }
 
+}  // namespace
+
 void run_train(const TrainCommand& command) {
-  const Trainer::Config config = resolve(command.experiment);
+  const Trainer::Config config = resolve(find(command.experiment), command.experiment.overrides);
   RunOptions options;
   options.dir = command.dir.empty() ? "runs/" + command.experiment.experiment : command.dir;
   options.platform = command.platform;
@@ -90,6 +87,12 @@ void run_config_list() {
   for (const Experiment* e : experiments().all()) fmt::print("{:<16} {}\n", e->name, e->description);
 }
 
-void run_config_show(const ExperimentOptions& options) { print_text(to_toml(resolve(options))); }
+void run_config_args(const ExperimentOptions& options) {
+  print_text(arguments_to_toml(find(options), options.overrides));
+}
+
+void run_config_show(const ExperimentOptions& options) {
+  print_text(to_toml(resolve(find(options), options.overrides)));
+}
 
 }  // namespace tenon

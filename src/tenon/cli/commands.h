@@ -5,16 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "tenon/experiments/experiment.h"
+#include "tenon/experiments/resolve.h"
 
 namespace tenon {
 
 struct ExperimentOptions {
   std::string experiment;
-  std::vector<std::string> overlays, assignments, plugins;
+  Overrides overrides;
+  std::vector<std::string> plugins;
 };
-// The experiment's config with overlay files, then assignments applied in order.
-Trainer::Config resolve(const ExperimentOptions& options);
 
 struct TrainCommand {
   ExperimentOptions experiment;
@@ -31,6 +30,7 @@ struct GenerateCommand {
 void run_generate(const GenerateCommand& command);
 
 void run_config_list();
+void run_config_args(const ExperimentOptions& options);
 void run_config_show(const ExperimentOptions& options);
 
 }  // namespace tenon

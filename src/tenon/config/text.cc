@@ -134,9 +134,12 @@ std::unique_ptr<AnyConfig> from_toml(std::string_view text, const std::string& f
   return config;
 }
 
-void apply_toml(AnyConfig& config, std::string_view text, const std::string& filename, const Registry& registry) {
-  const Value table = parse_toml(text, filename).value();
+void overlay(AnyConfig& config, const Value& table, const Registry& registry) {
   change_checked(config, [&](AnyConfig& draft) { apply(draft, table, ApplyMode::overlay, registry); });
+}
+
+void apply_toml(AnyConfig& config, std::string_view text, const std::string& filename, const Registry& registry) {
+  overlay(config, parse_toml(text, filename).value(), registry);
 }
 
 void apply_set(AnyConfig& config, std::string_view assignment, const Registry& registry) {

@@ -19,6 +19,7 @@
 #include "tenon/config/any_config.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/slot.h"
+#include "tenon/config/value.h"
 
 namespace tenon {
 
@@ -43,8 +44,10 @@ Slot<I> from_toml_as(std::string_view text, const std::string& filename = "",
   return Slot<I>::from(*from_toml(text, filename, registry));
 }
 
-// Lays `text` over the tree: changes what it names and keeps the rest (ApplyMode::overlay), then runs all checks. On an
-// error the tree is unchanged.
+// Lays `table` over the tree: changes what it names and keeps the rest (ApplyMode::overlay), then runs all checks. On
+// an error the tree is unchanged.
+void overlay(AnyConfig& config, const Value& table, const Registry& registry = Registry::global());
+// The same for a table that is still text.
 void apply_toml(AnyConfig& config, std::string_view text, const std::string& filename = "",
                 const Registry& registry = Registry::global());
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tenon/config/define.h"
 #include "tenon/data/byte_vocab.h"
 #include "tenon/data/text_dataset.h"
 #include "tenon/experiments/experiment.h"
@@ -11,9 +12,29 @@
 #include "tenon/optim/learner.h"
 
 namespace tenon {
+
+TENON_FN_TYPE(Austen, Trainer::Config(), "a Llama-style model of bytes on a few megabytes of text",
+              {"num_layers", "decoder layers"}, {"model_dim", "width of the residual stream"},
+              {"num_heads", "attention heads"}, {"hidden_dim", "width inside a feed-forward"},
+              {"batch_size", "sequences in a step"}, {"sequence_length", "bytes in a sequence"},
+              {"max_steps", "steps in all; the learning rate's schedule ends there too"},
+              {"peak_learning_rate", "after the first twentieth of the steps"},
+              {"data_path", "a text file, or a folder of them"})
+
+void Austen::check(Checker& c) const {
+  c.positive("num_layers", num_layers);
+  c.positive("model_dim", model_dim);
+  c.positive("num_heads", num_heads);
+  c.positive("hidden_dim", hidden_dim);
+  c.positive("batch_size", batch_size);
+  c.positive("sequence_length", sequence_length);
+  c.positive("max_steps", max_steps);
+  c.at_least("peak_learning_rate", peak_learning_rate, 0);
+}
+
 namespace {
 
-CausalLm::Config model(const AustenArgs& args) {
+CausalLm::Config model(const Austen& args) {
   CausalLm::Config c;
   c.vocab_size = kByteVocabSize;
   c.model_dim = args.model_dim;
@@ -33,41 +54,38 @@ CausalLm::Config model(const AustenArgs& args) {
 
 }  // namespace
 
-Trainer::Config austen(const AustenArgs& args) {
+Trainer::Config Austen::operator()() const {
   Trainer::Config c;
-  c.model = model(args);
-  c.max_steps = args.max_steps;
-  c.log_every_n_steps = std::max<int64_t>(args.max_steps / 40, 1);
+  c.model = model(*this);
+  c.max_steps = max_steps;
+  c.log_every_n_steps = std::max<int64_t>(max_steps / 40, 1);
   c.save_every_n_steps = 500;
   Learner::Config learner;
-  learner.learning_rate = CosineWithWarmup{.peak = args.peak_learning_rate,
-                                           .warmup_steps = args.max_steps / 20,
-                                           .total_steps = args.max_steps,
-                                           .final_ratio = 0.02};
+  learner.learning_rate = CosineWithWarmup{
+      .peak = peak_learning_rate, .warmup_steps = max_steps / 20, .total_steps = max_steps, .final_ratio = 0.02};
   AdamW::Config optimizer;
   optimizer.b2 = 0.99;
   learner.optimizer = optimizer;
   c.learner = learner;
   TextDataset::Config data;
-  data.path = args.path;
-  data.batch_size = args.batch_size;
-  data.sequence_length = args.sequence_length;
+  data.path = data_path;
+  data.batch_size = batch_size;
+  data.sequence_length = sequence_length;
   c.data = data;
   return c;
 }
 
 void register_austen(ExperimentRegistry& registry) {
-  registry.add({"austen", "a Llama-style model of bytes on six novels, minutes on a CPU", [] { return austen({}); }});
-  registry.add({"austen_tiny", "the same, tiny: seconds, for trying things out", [] {
-                  return austen({.num_layers = 2,
-                                 .model_dim = 32,
-                                 .num_heads = 2,
-                                 .hidden_dim = 64,
-                                 .batch_size = 8,
-                                 .sequence_length = 32,
-                                 .max_steps = 20,
-                                 .peak_learning_rate = 1e-2});
-                }});
+  registry.add({"austen", "a Llama-style model of bytes on six novels, minutes on a CPU", Austen{}});
+  registry.add({"austen_tiny", "the same, tiny: seconds, for trying things out",
+                Austen{.num_layers = 2,
+                       .model_dim = 32,
+                       .num_heads = 2,
+                       .hidden_dim = 64,
+                       .batch_size = 8,
+                       .sequence_length = 32,
+                       .max_steps = 20,
+                       .peak_learning_rate = 1e-2}});
 }
 
 }  // namespace tenon

@@ -44,6 +44,7 @@ void register_everything(Registry& registry) {
   register_optim(registry);
   register_data(registry);
   register_trainer(registry);
+  registry.add<Austen>();
 }
 
 }  // namespace tenon

@@ -1,7 +1,6 @@
-// Experiments: named functions that make a whole training config.
+// Experiments: named functions from a few arguments to a whole training config.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,11 +12,12 @@ namespace tenon {
 
 class Registry;
 
-// A function from its arguments' defaults to a config. Called anew for every use.
+// `make` is a struct whose fields are the experiment's arguments: what the config is computed from, so that one setting
+// reaches all it concerns (max_steps the trainer and the schedule). tenon/experiments/resolve.h sets them by text.
 struct Experiment {
   std::string name;
   std::string description;  // one line
-  std::function<Trainer::Config()> make;
+  Fn<Trainer::Config()> make;
 };
 
 class ExperimentRegistry {
@@ -35,7 +35,7 @@ class ExperimentRegistry {
 
 // The experiments that ship with Tenon.
 void register_experiments(ExperimentRegistry& registry);
-// Every class of Tenon that a config can name.
+// Every class and function of Tenon that text can name.
 void register_everything(Registry& registry);
 
 }  // namespace tenon

@@ -10,7 +10,6 @@
 #include "tenon/config/text.h"
 #include "tenon/config/validate.h"
 #include "tenon/data/text_dataset.h"
-#include "tenon/experiments/austen.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/nn/causal_lm.h"
 
@@ -67,18 +66,6 @@ TEST_F(ExperimentsTest, ConfigsAreThoseInTheTree) {
     if (std::getenv("TENON_UPDATE_GOLDEN") != nullptr) write_file_atomic(file, text).value();
     EXPECT_EQ(read_file(file).value(), text) << "changed: " << file;
   }
-}
-
-TEST_F(ExperimentsTest, ArgumentsReachEveryPlace) {
-  AustenArgs args;
-  args.max_steps = 40;
-  args.sequence_length = 17;
-  args.path = "elsewhere";
-  const std::string text = to_toml(austen(args));
-  EXPECT_THAT(text, HasSubstr("\nmax_steps = 40\n"));
-  EXPECT_THAT(text, HasSubstr("total_steps = 40\n"));
-  EXPECT_THAT(text, HasSubstr("data.sequence_length = 17\n"));
-  EXPECT_THAT(text, HasSubstr("data.path = \"elsewhere\"\n"));
 }
 
 TEST_F(ExperimentsTest, MissingFieldsAreAllNamed) {
