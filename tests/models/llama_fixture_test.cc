@@ -1,7 +1,7 @@
 // A Llama-style model against PyTorch: loss, logits and every gradient (tests/fixtures/make_llama_fixture.py).
 #include <gtest/gtest.h>
 
-#include "tenon/checkpoint/safetensors.h"
+#include "fixture.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/testing/tiny_lm.h"
@@ -12,15 +12,9 @@
 namespace tenon {
 namespace {
 
-// The arrays of the fixture whose names begin with `prefix`, without it.
 Values fixture(const std::string& prefix) {
-  static const SafetensorsFile file =
-      SafetensorsFile::open(std::string(TENON_SOURCE_DIR) + "/tests/fixtures/llama.safetensors").value();
-  Values out;
-  for (const TensorInfo& info : file.tensors()) {
-    if (info.name.starts_with(prefix)) out.emplace(info.name.substr(prefix.size()), file.read(info.name).value());
-  }
-  return out;
+  static const Fixture file("llama");
+  return file.all(prefix);
 }
 
 CausalLm::Config llama(StackForm form, DType dtype) {
