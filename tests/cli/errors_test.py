@@ -1,9 +1,10 @@
 """Wrong input to the `tenon` command, and the parts of it that need no backend."""
 
 import os
+import pathlib
 import time
 
-from support import CommandTest, run
+from support import CommandTest, mounted, run
 
 
 class CommandLine(CommandTest):
@@ -116,6 +117,18 @@ class Runs(CommandTest):
         self.check_error(missing, 4, "plugin at /nowhere", "TENON_PLUGIN_PATH")
         self.check_error(self.train(directory, env={"TENON_PLUGIN_PATH": str(self.text)}), 4, "plugin", "text.txt")
 
+    def test_old_plugins(self):
+        old = pathlib.Path(os.environ["TENON_TEST_PLUGINS"]) / "old_pjrt.so"
+        done = self.train(self.root / "run", env={"TENON_PLUGIN_PATH": str(old)})
+        self.check_error(done, 4, "plugin at", "old_pjrt.so", "version 0.3", "scripts/setup")
+
+    def test_missing_fields(self):
+        layers = [f"model.decoder.pattern.{i}.type=DecoderLayer" for i in (1, 2)]
+        heads = [f"model.decoder.pattern.{i}.attention.num_heads" for i in (1, 2)]
+        done = self.train(self.root / "run", "model.decoder.num_layers=3", *layers)
+        self.check_error(done, 2, "missing_field", *heads)
+        self.assertFalse((self.root / "run").exists())
+
     def test_meshes(self):
         four = ["--platform", "cpu:4"]
         for setting, part in {"mesh.fsdp=3": "3", "data.batch_size=6": "data.batch_size"}.items():
@@ -147,6 +160,11 @@ class Runs(CommandTest):
         self.check_error(self.train(self.text), 6, "io", str(self.text))
         self.check_error(self.train(self.root / "none", options=["--resume", "must"]), 5, "not_found", "none")
         self.assertFalse((self.root / "none").exists())
+
+    def test_directories_that_cannot_be_written(self):
+        with mounted(self.root / "read_only", "-t", "tmpfs", "-o", "ro", "none") as read_only:
+            self.check_error(self.train(read_only / "run"), 6, "io at", f"{read_only}/run", "Read-only")
+            self.check_error(self.train(read_only), 6, "io at", str(read_only), "Read-only")
 
     def test_generate(self):
         self.check_error(run("generate", "/nowhere"), 5, "not_found", "/nowhere")

@@ -30,6 +30,12 @@ class Plugins(CommandTest):
         self.check_error(run(*show, f"{FFN}.power=0.5"), 2, "invalid_argument", f"{FFN}.power")
         self.check_error(run(*show, f"{FFN}.powers=3"), 2, "unknown_name", "power")
 
+    def test_shapes_that_do_not_fit(self):
+        misfit = ["--plugin", PLUGINS / "misfit.so"]
+        done = self.train(self.root / "misfit", f"{FFN}.type=MisfitFeedForward", options=misfit)
+        where = "decoder.layers.0::1.feed_forward.down"
+        self.check_error(done, 2, f"shape_mismatch at {where}", "[8,32,48]", "[..., 49]")
+
     def test_libraries_that_are_no_plugins(self):
         def load(path):
             return run("config", "show", "austen_tiny", "--plugin", path)

@@ -8,7 +8,7 @@ import shutil
 import signal
 import time
 
-from support import FINAL, CommandTest, metrics, run, start, tensors
+from support import FINAL, CommandTest, metrics, mounted, run, start, tensors
 
 
 def step_dir(directory, step):
@@ -19,6 +19,14 @@ def flip_a_byte(path):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
+
+
+def fill(disk, leave):
+    """Leaves so many bytes of a mounted disk free."""
+    with (disk / "ballast").open("ab") as file:
+        stats = os.statvfs(disk)
+        if (size := stats.f_bavail * stats.f_frsize - leave) > 0:
+            os.posix_fallocate(file.fileno(), file.tell(), size)
 
 
 class Trained(CommandTest):
@@ -87,6 +95,20 @@ class Training(Trained):
         self.check_error(done, 5, "incompatible", differs)
 
     def test_a_full_disk_loses_nothing(self):
+        size = sum(path.stat().st_size for path in step_dir(self.base, 20).iterdir())
+        with mounted(self.root / "disk", "-t", "tmpfs", "-o", "size=64m", "none") as disk:
+            full = pathlib.Path(shutil.copytree(self.base, disk / "run"))
+            fill(disk, leave=size // 2)
+            self.check_error(self.train(full, "max_steps=30"), 6, "no_space at", "step_00000025", "free some space")
+            self.assertEqual(sorted(p.name for p in full.glob("step_*"))[-1], "step_00000020")
+            fill(disk, leave=0)
+            self.check_error(self.train(full, "max_steps=30"), 6, "no_space at", str(full))
+            (disk / "ballast").unlink()
+            self.assertIn("(step 20)", self.check(self.train(full, "max_steps=30")).stdout)
+            self.assertEqual(list(metrics(full)), list(range(1, 31)))
+            self.assertEqual({s: v for s, v in metrics(full).items() if s <= 20}, metrics(self.base))
+
+    def test_a_write_that_fails_loses_nothing(self):
         full = self.copy("full")
         limit = step_dir(full, 20).joinpath("shard_00000.safetensors").stat().st_size // 2
 

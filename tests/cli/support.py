@@ -1,5 +1,6 @@
 """Running the `tenon` command in tests, and reading what it leaves behind."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -30,6 +31,23 @@ def run(*args, env=None, **kwargs):
 def start(*args):
     command = [COMMAND, *map(str, args)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def mounted(directory, *how):
+    """Yields a path to `directory` with `mount HOW directory` done, which nothing else sees and which ends by itself."""
+    directory.mkdir()
+    # The mount lives as long as a process in a mount namespace of its own; /proc leads into that.
+    script = 'mount "$@" && echo mounted && read -r _'
+    holder = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", *how, directory]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(holder, encoding="utf-8", **pipes) as process:
+        if (answer := process.stdout.readline()) != "mounted\n":
+            raise unittest.SkipTest(f"nothing can be mounted here: {answer.strip()}")
+        try:
+            yield pathlib.Path(f"/proc/{process.pid}/root{directory}")
+        finally:
+            process.stdin.close()
 
 
 def metrics(directory, name="train/loss"):

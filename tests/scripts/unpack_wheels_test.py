@@ -36,6 +36,18 @@ class UnpackWheels(unittest.TestCase):
         files = {str(path.relative_to(deps)): path.read_bytes() for path in deps.rglob("*") if path.is_file()}
         self.assertEqual(files, {"plugins/tpu/libtpu.so": b"plugin", "licenses/libtpu/LICENSE": b"licence"})
 
+    def test_readers_are_taken_whole(self):
+        wheel = self.folder / "safetensors-1-py3-none-any.whl"
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr("safetensors/numpy.py", b"code")
+            archive.writestr("safetensors-1.dist-info/licenses/LICENSE", b"licence")
+        deps = self.folder / "deps"
+        unpack_wheels.unpack(wheel, deps)
+        files = sorted(str(path.relative_to(deps)) for path in deps.rglob("*") if path.is_file())
+        self.assertEqual(
+            files, ["readers/safetensors-1.dist-info/licenses/LICENSE", "readers/safetensors/numpy.py"]
+        )
+
     def test_a_wheel_with_another_hash_is_never_used(self):
         self.pin("0" * 64)
         pretend = unittest.mock.Mock(return_value=subprocess.CompletedProcess([], 0))
