@@ -12,7 +12,7 @@ struct CodeRow {
   int exit_status;
 };
 
-constexpr std::array<CodeRow, 19> kCodes = {{
+constexpr std::array<CodeRow, 20> kCodes = {{
     {"invalid_argument", 2},
     {"unknown_name", 2},
     {"wrong_type", 2},
@@ -24,6 +24,7 @@ constexpr std::array<CodeRow, 19> kCodes = {{
     {"mesh_mismatch", 2},
     {"plugin", 4},
     {"compile", 4},
+    {"out_of_memory", 3},
     {"not_found", 5},
     {"damaged", 5},
     {"incompatible", 5},

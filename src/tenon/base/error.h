@@ -24,6 +24,7 @@ enum class ErrorCode : uint8_t {
   mesh_mismatch,       // mesh, devices and sharding that don't fit
   plugin,              // a PJRT plugin is missing, too old, or failed
   compile,             // the backend's compiler refused the program
+  out_of_memory,       // a device has too little memory for a program or an array
   not_found,           // a file or directory that isn't there
   damaged,             // bytes on disk that aren't what they should be
   incompatible,        // a checkpoint of another architecture

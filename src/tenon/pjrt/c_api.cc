@@ -57,7 +57,9 @@ Status to_status(const PJRT_Api* api, PJRT_Error* error, std::string_view doing,
   kind.error = error;
   ignore(api, api->PJRT_Error_GetCode(&kind));
   const int kind_number = number_of(kind.code);
-  Error result(kind_number == PJRT_Error_Code_UNIMPLEMENTED ? ErrorCode::unsupported : code,
+  if (kind_number == PJRT_Error_Code_UNIMPLEMENTED) code = ErrorCode::unsupported;
+  if (kind_number == PJRT_Error_Code_RESOURCE_EXHAUSTED) code = ErrorCode::out_of_memory;
+  Error result(code,
                fmt::format("the plugin failed to {}: {}: {}", doing, name_of(kind_number),
                            std::string_view(words.message, words.message_size)));
   ignore(api, error);

@@ -102,7 +102,7 @@ TEST(FakePlugin, KindsOfErrors) {
   const auto client = Client::create(plugin).value();
   fake.fail_call(1, PJRT_Error_Code_RESOURCE_EXHAUSTED);
   const Result<Buffer> full = client->copy_from_host(kValues.type(), kValues.bytes(), client->devices()[0]);
-  EXPECT_EQ(full.error().code(), ErrorCode::plugin);
+  EXPECT_EQ(full.error().code(), ErrorCode::out_of_memory);
   EXPECT_THAT(full.error().hint(), HasSubstr("too little memory"));
   fake.fail_call(1, PJRT_Error_Code_INVALID_ARGUMENT);
   EXPECT_EQ(client->compile("", {}).error().code(), ErrorCode::compile);

@@ -6,6 +6,7 @@
 
 #include "tenon/pjrt/c_api.h"
 #include "tenon/pjrt/client.h"
+#include "tenon/pjrt/hlo_module.h"
 
 namespace tenon::pjrt {
 
@@ -41,6 +42,7 @@ Result<MemoryStats> CompiledProgram::memory_stats() const {
   result.alias = args.alias_size_in_bytes;
   result.temporary = args.temp_size_in_bytes;
   result.generated_code = args.generated_code_size_in_bytes;
+  result.peak = args.peak_memory_in_bytes;
   result.host_argument = args.host_argument_size_in_bytes;
   result.host_output = args.host_output_size_in_bytes;
   result.host_temporary = args.host_temp_size_in_bytes;
@@ -95,6 +97,29 @@ Result<std::map<std::string, double>> CompiledProgram::cost_analysis() const {
     if (p.type == PJRT_NamedValue_kInt64) result.emplace(name, static_cast<double>(p.int64_value));
   }
   return result;
+}
+
+Result<std::map<std::string, int64_t>> CompiledProgram::instruction_counts() const {
+  const PJRT_Api* api = plugin_->api();
+  constexpr std::string_view kDoing = "show the optimized program";
+  PJRT_Program program{};
+  program.struct_size = PJRT_Program_STRUCT_SIZE;
+  TENON_PJRT_ARGS(Executable_OptimizedProgram, args);
+  args.executable = executable_;
+  args.program = &program;
+  Status status = to_status(api, api->PJRT_Executable_OptimizedProgram(&args), kDoing, ErrorCode::unsupported);
+  if (!status) return status.error();
+  const std::string format(program.format, program.format_size);
+  if (format != "hlo_with_config") {
+    return Error(ErrorCode::unsupported, "the plugin shows the optimized program in a form that can't be read here")
+        .got(format)
+        .expected("hlo_with_config");
+  }
+  std::string bytes(program.code_size, '\0');
+  program.code = bytes.data();
+  status = to_status(api, api->PJRT_Executable_OptimizedProgram(&args), kDoing, ErrorCode::unsupported);
+  if (!status) return status.error();
+  return count_instructions(bytes);
 }
 
 Result<std::string> CompiledProgram::serialize() const {

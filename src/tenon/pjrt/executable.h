@@ -25,7 +25,10 @@ struct MemoryStats {
   int64_t alias = 0;  // of the outputs, what lies in donated arguments
   int64_t temporary = 0;
   int64_t generated_code = 0;
+  int64_t peak = 0;                                                // most at any one time; 0 where a plugin doesn't say
   int64_t host_argument = 0, host_output = 0, host_temporary = 0;  // in host memory, for offload
+  // What a device must have: arguments, results not in their place, temporaries and code.
+  int64_t total() const { return argument + output - alias + temporary + generated_code; }
   bool operator==(const MemoryStats&) const = default;
 };
 
@@ -43,6 +46,9 @@ class CompiledProgram {
   Result<int64_t> num_outputs() const;
   // The compiler's own counts ("flops", "bytes accessed", …). Not every plugin has them: `unsupported`.
   Result<std::map<std::string, double>> cost_analysis() const;
+  // How often each kind of instruction ("fusion", "all-reduce", …) is in the optimized program of one device; those of
+  // a loop's body count once. Not every plugin shows it: `unsupported`.
+  Result<std::map<std::string, int64_t>> instruction_counts() const;
   // Bytes that Client::deserialize of the very same plugin takes back.
   Result<std::string> serialize() const;
 

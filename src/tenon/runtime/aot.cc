@@ -37,10 +37,10 @@ bool is_tpu_shape(std::string_view shape) {
 
 }  // namespace
 
-Target Target::parse(std::string_view text) {
+AotTarget AotTarget::parse(std::string_view text) {
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos) throw bad_target(text);
-  Target target;
+  AotTarget target;
   target.name = text.substr(0, colon);
   const std::string_view rest = text.substr(colon + 1);
   if (is_tpu_name(target.name)) {
@@ -59,7 +59,7 @@ Target Target::parse(std::string_view text) {
   return target;
 }
 
-AotMachine AotMachine::open(const Target& target) {
+AotMachine AotMachine::open(const AotTarget& target) {
   std::shared_ptr<const pjrt::Plugin> plugin = pjrt::Plugin::open(target.platform).value();
   if (target.platform == "tpu") {
     return AotMachine(
@@ -84,11 +84,12 @@ AotResult AotMachine::compile(const Mesh& mesh, const Program& program) const {
   result.memory = compiled.memory_stats().value();
   result.num_devices = num_devices();
   result.device_kind = device_kind();
+  if (Result<std::map<std::string, int64_t>> counts = compiled.instruction_counts()) result.instructions = *counts;
   if (Result<std::map<std::string, double>> cost = compiled.cost_analysis()) result.cost = *cost;
   return result;
 }
 
-AotResult compile_aot(const Target& target, const Mesh& mesh, const Program& program) {
+AotResult compile_aot(const AotTarget& target, const Mesh& mesh, const Program& program) {
   return AotMachine::open(target).compile(mesh, program);
 }
 

@@ -15,14 +15,14 @@ namespace tenon {
 
 // A machine by name. TPUs: generation and chips ("v5p:2x2x1", "v6e:4x4", "tpu7x:2x2x1"). GPUs: kind and number
 // ("h100:4"; above 8 a multiple of 8, in hosts of 8).
-struct Target {
+struct AotTarget {
   std::string platform;  // "tpu" or "cuda"
   std::string name;      // the kind: "v5p", "h100"
   std::string shape;     // TPUs: "2x2x1"; GPUs: partitions x hosts x devices, "1x1x4"
-  bool operator==(const Target&) const = default;
+  bool operator==(const AotTarget&) const = default;
 
   // Throws `invalid_argument` or `unknown_name`.
-  static Target parse(std::string_view text);
+  static AotTarget parse(std::string_view text);
 };
 
 struct AotResult {
@@ -30,6 +30,9 @@ struct AotResult {
   double seconds = 0;        // time to compile
   int64_t num_devices = 0;
   std::string device_kind;
+  // How often each kind of instruction is in the optimized program of one device, a loop's body counted once; empty
+  // where the plugin doesn't show it.
+  std::map<std::string, int64_t> instructions;
   // The compiler's own counts ("flops", "bytes accessed", …); empty where the plugin has none. FLOPs may count a loop's
   // body once, and times may be negative: check before showing.
   std::map<std::string, double> cost;
@@ -39,7 +42,7 @@ struct AotResult {
 class AotMachine {
  public:
   // Finds and loads the platform's plugin. Throws `plugin` with what to install, or the plugin's words.
-  static AotMachine open(const Target& target);
+  static AotMachine open(const AotTarget& target);
 
   int64_t num_devices() const { return static_cast<int64_t>(topology_.device_ids().size()); }
   const std::string& device_kind() const { return topology_.device_kind(); }
@@ -53,6 +56,6 @@ class AotMachine {
 };
 
 // Opens the machine and compiles for it.
-AotResult compile_aot(const Target& target, const Mesh& mesh, const Program& program);
+AotResult compile_aot(const AotTarget& target, const Mesh& mesh, const Program& program);
 
 }  // namespace tenon

@@ -10,22 +10,22 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Target, Parses) {
-  EXPECT_EQ(Target::parse("v5p:2x2x1"), (Target{"tpu", "v5p", "2x2x1"}));
-  EXPECT_EQ(Target::parse("tpu7x:2x2x1"), (Target{"tpu", "tpu7x", "2x2x1"}));
-  EXPECT_EQ(Target::parse("v6e:4x4"), (Target{"tpu", "v6e", "4x4"}));
-  EXPECT_EQ(Target::parse("h100:4"), (Target{"cuda", "h100", "1x1x4"}));
-  EXPECT_EQ(Target::parse("h200:32"), (Target{"cuda", "h200", "1x4x8"}));
+TEST(AotTarget, Parses) {
+  EXPECT_EQ(AotTarget::parse("v5p:2x2x1"), (AotTarget{"tpu", "v5p", "2x2x1"}));
+  EXPECT_EQ(AotTarget::parse("tpu7x:2x2x1"), (AotTarget{"tpu", "tpu7x", "2x2x1"}));
+  EXPECT_EQ(AotTarget::parse("v6e:4x4"), (AotTarget{"tpu", "v6e", "4x4"}));
+  EXPECT_EQ(AotTarget::parse("h100:4"), (AotTarget{"cuda", "h100", "1x1x4"}));
+  EXPECT_EQ(AotTarget::parse("h200:32"), (AotTarget{"cuda", "h200", "1x4x8"}));
   for (const char* bad : {"", "v5p", "v5p:", "v5p:2x", "v5p:2", "v5p:0x2", "h100:0", "h100:12", "h100:x", "h100:2x2"}) {
     try {
-      Target::parse(bad);
+      AotTarget::parse(bad);
       ADD_FAILURE() << bad;
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << bad;
     }
   }
   try {
-    Target::parse("h1000:4");
+    AotTarget::parse("h1000:4");
     ADD_FAILURE();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::unknown_name);
@@ -71,23 +71,25 @@ void expect_sharded(const AotResult& result) {
   EXPECT_LE(result.memory.alias, shard + shard / 8);
   EXPECT_GE(result.memory.argument, shard + int64_t{256} * 512 * 4 / 2);
   EXPECT_GT(result.seconds, 0);
+  EXPECT_GE(result.memory.peak, result.memory.argument);
+  EXPECT_GT(result.instructions.at("parameter"), 1);
 }
 
-TEST(Aot, CompilesForTpusThatAreNotHere) {
-  if (!pjrt::find_plugin("tpu")) GTEST_SKIP() << "libtpu isn't installed";
+TEST(SlowAot, CompilesForTpusThatAreNotHere) {
+  if (const auto plugin = pjrt::find_plugin("tpu"); !plugin) GTEST_SKIP() << plugin.error().what();
   const Mesh mesh{{"fsdp", 2}, {"model", 2}};
-  const AotResult result = compile_aot(Target::parse("v5p:2x2x1"), mesh, step());
+  const AotResult result = compile_aot(AotTarget::parse("v5p:2x2x1"), mesh, step());
   expect_sharded(result);
   EXPECT_THAT(result.device_kind, HasSubstr("TPU v5"));
   EXPECT_GT(result.cost.at("flops"), 0);
-  const AotMachine machine = AotMachine::open(Target::parse("v6e:2x4"));
+  const AotMachine machine = AotMachine::open(AotTarget::parse("v6e:2x4"));
   EXPECT_EQ(machine.num_devices(), 8);
   EXPECT_THROW(machine.compile(mesh, step()), Error);
 }
 
-TEST(Aot, CompilesForGpusThatAreNotHere) {
-  if (!pjrt::find_plugin("cuda")) GTEST_SKIP() << "the CUDA plugin isn't installed";
-  const AotResult result = compile_aot(Target::parse("h100:4"), Mesh{{"fsdp", 2}, {"model", 2}}, step());
+TEST(SlowAot, CompilesForGpusThatAreNotHere) {
+  if (const auto plugin = pjrt::find_plugin("cuda"); !plugin) GTEST_SKIP() << plugin.error().what();
+  const AotResult result = compile_aot(AotTarget::parse("h100:4"), Mesh{{"fsdp", 2}, {"model", 2}}, step());
   expect_sharded(result);
   EXPECT_THAT(result.device_kind, HasSubstr("H100"));
 }

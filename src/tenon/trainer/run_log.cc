@@ -62,7 +62,7 @@ std::string format_compiled(std::string_view name, const Executable& executable)
       "{}; in all {}",
       name, executable.cache_hit() ? "loaded from the compile cache" : "compiled", executable.compile_seconds(),
       bytes(m.argument), bytes(m.output), bytes(m.alias), bytes(m.temporary), bytes(m.generated_code),
-      bytes(m.argument + m.output - m.alias + m.temporary + m.generated_code));
+      bytes(m.total()));
 }
 
 RunLog::RunLog(std::FILE* out) : out_(out), terminal_(out != nullptr && ::isatty(::fileno(out)) == 1) {}
