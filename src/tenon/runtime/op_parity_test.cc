@@ -17,24 +17,6 @@ namespace {
 
 using Cases = std::vector<const OpCase*>;
 
-// The cases side by side in one program: compiling is most of the work.
-Graph join(const Cases& cases) {
-  std::vector<TensorType> types;
-  for (const OpCase* c : cases) {
-    for (const Literal& x : c->inputs) types.push_back(x.type());
-  }
-  return make_graph(types, [&](const std::vector<Tensor>& params) {
-    std::vector<Tensor> results;
-    auto next = params.begin();
-    for (const OpCase* c : cases) {
-      const auto end = next + static_cast<int64_t>(c->inputs.size());
-      for (const Tensor& t : c->build({next, end})) results.push_back(t);
-      next = end;
-    }
-    return results;
-  });
-}
-
 std::vector<Literal> run_on(const std::shared_ptr<const Backend>& backend, const Graph& graph,
                             const std::vector<Literal>& inputs) {
   Program p;
@@ -83,7 +65,7 @@ bool agrees(const Literal& got, const Literal& want, int64_t i, bool approximate
 }
 
 void expect_parity(const std::shared_ptr<const Backend>& backend, const Cases& cases) {
-  const Graph graph = join(cases);
+  const Graph graph = graph_of(cases);
   std::vector<Literal> inputs;
   for (const OpCase* c : cases) inputs.insert(inputs.end(), c->inputs.begin(), c->inputs.end());
   const std::vector<Literal> got = run_on(backend, graph, inputs), want = interpret(graph, inputs);

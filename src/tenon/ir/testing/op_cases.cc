@@ -44,10 +44,23 @@ const std::vector<OpCase>& op_cases() {
   return cases;
 }
 
-Graph graph_of(const OpCase& c) {
+Graph graph_of(const OpCase& c) { return graph_of(std::vector<const OpCase*>{&c}); }
+
+Graph graph_of(const std::vector<const OpCase*>& cases) {
   std::vector<TensorType> types;
-  for (const Literal& x : c.inputs) types.push_back(x.type());
-  return make_graph(types, c.build);
+  for (const OpCase* c : cases) {
+    for (const Literal& x : c->inputs) types.push_back(x.type());
+  }
+  return make_graph(types, [&](const std::vector<Tensor>& params) {
+    std::vector<Tensor> results;
+    auto next = params.begin();
+    for (const OpCase* c : cases) {
+      const auto end = next + static_cast<int64_t>(c->inputs.size());
+      for (const Tensor& t : c->build({next, end})) results.push_back(t);
+      next = end;
+    }
+    return results;
+  });
 }
 
 }  // namespace tenon

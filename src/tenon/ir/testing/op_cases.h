@@ -25,6 +25,8 @@ const std::vector<OpCase>& op_cases();
 
 // The case as a program.
 Graph graph_of(const OpCase& c);
+// Cases side by side in one program: their inputs one after another, then their results.
+Graph graph_of(const std::vector<const OpCase*>& cases);
 
 // `size` numbers spread over (low, high), none equal, the same at every call; integers are truncated, i1 is mixed.
 Literal sample(const TensorType& type, double low, double high, int salt = 0);

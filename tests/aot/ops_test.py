@@ -1,0 +1,99 @@
+"""Every op of the op table, in all its cases, compiled for $TENON_TARGET by a plugin that isn't this machine's.
+
+Many cases share a program, since compiling is most of the work; where one fails, or takes the compiler down with it, it is
+split until the culprit is alone.
+"""
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import unittest
+
+COMPILER = os.environ["TENON_OP_COMPILER"]
+TARGET = os.environ["TENON_TARGET"]
+BATCH = 64  # cases in a program
+HANG_S = 600  # a program that takes longer has hung the compiler
+NO_PLUGIN = 77
+
+
+class Compiler:
+    """A process that compiles, started anew after one that died."""
+
+    def __init__(self):
+        self.process = self.log = None
+
+    def start(self):
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [COMPILER, TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, encoding="utf-8"
+        )
+
+    def stop(self):
+        """How the process ended, with the last line it wrote."""
+        self.process.stdin.close()
+        status = self.process.wait()
+        self.process.stdout.close()
+        self.log.seek(0)
+        lines = self.log.read().decode(errors="replace").splitlines()
+        self.log.close()
+        self.process = None
+        how = f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        return f"{how}: {lines[-1] if lines else 'no output'}"
+
+    def compile(self, numbers):
+        """None, or what the compiler says against a program of these cases."""
+        if self.process is None:
+            self.start()
+        watch = threading.Timer(HANG_S, self.process.kill)
+        watch.start()
+        try:
+            print(*numbers, file=self.process.stdin, flush=True)
+            answer = self.process.stdout.readline().rstrip("\n")
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            watch.cancel()
+        if answer == "ok":
+            return None
+        return answer.removeprefix("error ") if answer else self.stop()
+
+
+def culprits(compiler, numbers):
+    """{cases: words}: the smallest programs that fail."""
+    words = compiler.compile(numbers)
+    if words is None:
+        return {}
+    if len(numbers) == 1:
+        return {tuple(numbers): words}
+    half = len(numbers) // 2
+    return {**culprits(compiler, numbers[:half]), **culprits(compiler, numbers[half:])} or {tuple(numbers): words}
+
+
+class Ops(unittest.TestCase):
+    def test_all_compile(self):
+        listed = subprocess.run([COMPILER], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout.splitlines()
+        rows = {line.split()[1] for line in listed if line.startswith("row ")}
+        cases = [line.removeprefix("case ") for line in listed if line.startswith("case ")]
+        self.assertEqual(rows, {case.split()[0] for case in cases})
+        self.assertTrue(rows)
+
+        probe = subprocess.run(
+            [COMPILER, TARGET], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8"
+        )
+        if probe.returncode == NO_PLUGIN:
+            self.skipTest(probe.stdout.strip())
+        self.assertEqual(probe.returncode, 0)
+
+        compiler, failed = Compiler(), {}
+        for begin in range(0, len(cases), BATCH):
+            failed.update(culprits(compiler, list(range(begin, min(begin + BATCH, len(cases))))))
+        if compiler.process is not None:
+            compiler.stop()
+        report = [f"{', '.join(cases[i] for i in numbers)}: {words}" for numbers, words in failed.items()]
+        self.assertEqual(report, [], f"{TARGET} refuses {len(report)} of {len(cases)} cases:\n" + "\n".join(report))
+
+
+if __name__ == "__main__":
+    unittest.main()
