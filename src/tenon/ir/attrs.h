@@ -19,8 +19,10 @@ using AttrValue = std::variant<bool, int64_t, double, std::string, Dims, DType, 
 class Attrs {
  public:
   Attrs() = default;
-  // Names must be string literals: they are kept by reference.
+  // Names, here and in `add`, must be string literals: they are kept by reference.
   Attrs(std::initializer_list<std::pair<std::string_view, AttrValue>> items) : items_(items) {}
+
+  void add(std::string_view name, AttrValue value) { items_.emplace_back(name, std::move(value)); }
 
   bool flag(std::string_view name) const { return get<bool>(name); }
   int64_t integer(std::string_view name) const { return get<int64_t>(name); }

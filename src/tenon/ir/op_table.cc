@@ -6,9 +6,9 @@ namespace tenon {
 std::span<const OpDef* const> op_table() {
   static const std::vector<const OpDef*> table = [] {
     std::vector<const OpDef*> out;
-    for (const auto family :
-         {unary_defs(), binary_defs(), compare_defs(), constant_defs(), shape_defs(), dynamic_defs(), take_defs(),
-          dot_defs(), reduce_defs(), sort_defs(), annotate_defs(), control_defs()}) {
+    for (const auto family : {unary_defs(), binary_defs(), compare_defs(), reduce_precision_defs(), constant_defs(),
+                              shape_defs(), dynamic_defs(), gather_defs(), dot_defs(), reduce_defs(),
+                              convolution_defs(), reduce_window_defs(), sort_defs(), annotate_defs(), control_defs()}) {
       out.insert(out.end(), family.begin(), family.end());
     }
     return out;

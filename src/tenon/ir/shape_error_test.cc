@@ -47,15 +47,31 @@ using Binary = Tensor (*)(const Tensor&, const Tensor&);
 
 void add_elementwise(std::vector<Refusal>& out) {
   const std::pair<const char*, Unary> floats_only[] = {
-      {"exp", exp},   {"expm1", expm1}, {"log", log},     {"log1p", log1p},
-      {"sqrt", sqrt}, {"rsqrt", rsqrt}, {"tanh", tanh},   {"logistic", logistic},
-      {"sin", sin},   {"cos", cos},     {"floor", floor}, {"is_finite", is_finite},
+      {"exp", exp},     {"expm1", expm1},
+      {"log", log},     {"log1p", log1p},
+      {"sqrt", sqrt},   {"rsqrt", rsqrt},
+      {"tanh", tanh},   {"logistic", logistic},
+      {"sin", sin},     {"cos", cos},
+      {"floor", floor}, {"is_finite", is_finite},
+      {"ceil", ceil},   {"round_nearest_even", round_nearest_even},
+      {"erf", erf},
   };
   for (const auto& [name, fn] : floats_only) {
     out.push_back({name, [f = fn] { f(i32({2})); }});
     out.push_back({name, [f = fn] { f(i1({2})); }});
   }
   out.push_back({"neg", [] { neg(i1({2})); }});
+  out.push_back({"popcnt", [] { popcnt(f32({2})); }});
+  out.push_back({"popcnt", [] { popcnt(i1({2})); }});
+  out.push_back({"reduce_precision", [] { reduce_precision(i32({2}), 5, 10); }});
+  out.push_back({"reduce_precision", [] { reduce_precision(f32({2}), 0, 10); }});
+  out.push_back({"reduce_precision", [] { reduce_precision(f32({2}), 5, -1); }});
+  out.push_back({"atan2", [] { atan2(i32({2}), i32({2})); }});
+  out.push_back({"shift_right_arithmetic", [] { shift_right_arithmetic(f32({2}), f32({2})); }});
+  out.push_back({"shift_right_arithmetic", [] { shift_right_arithmetic(i1({2}), i1({2})); }});
+  out.push_back({"clamp", [] { clamp(f32({2}), f32({}), f32({2})); }});
+  out.push_back({"clamp", [] { clamp(f32({2}), f32({2}), i32({2})); }});
+  out.push_back({"clamp", [] { clamp(i1({2}), i1({2}), i1({2})); }});
   out.push_back({"abs", [] { abs(i1({2})); }});
   out.push_back({"abs", [] { abs(u32({2})); }});
   out.push_back({"sign", [] { sign(i1({2})); }});
@@ -81,6 +97,40 @@ void add_elementwise(std::vector<Refusal>& out) {
   out.push_back({"select", [] { select(i1({2}), f32({2}), i32({2})); }});
   out.push_back({"bitcast", [] { bitcast(f32({2}), DType::i8); }});
   out.push_back({"bitcast", [] { bitcast(zeros({DType::i8, {2}}), DType::i1); }});
+}
+
+void add_gather(std::vector<Refusal>& out) {
+  struct Bad {
+    Dims indices;
+    GatherDims dims;
+    Dims sizes, updates;
+  };
+  const Bad bad[] = {
+      {{2, 2}, {{}, {0, 1}, {}, {}, {0}}, {1, 1}, {2}},     // two components for one dimension
+      {{2, 1}, {{}, {0, 1}, {}, {}, {2}}, {1, 1}, {2}},     // no such dimension
+      {{2, 2}, {{}, {0, 1}, {}, {}, {1, 1}}, {1, 1}, {2}},  // a dimension twice
+      {{2, 1}, {{1}, {0}, {}, {}, {0}}, {1, 5}, {2, 5}},    // wider than the array
+      {{2, 1}, {{2}, {0}, {}, {}, {0}}, {1, 2}, {2, 2}},    // the window is nowhere
+      {{2, 1}, {{}, {0}, {}, {}, {0}}, {1, 1}, {2}},        // what of dimension 1?
+      {{2, 1}, {{}, {1}, {0}, {0}, {1}}, {1, 1}, {2}},      // batches of 3 and 2
+      {{3, 1}, {{}, {1}, {0}, {}, {1}}, {1, 1}, {3}},       // batch of the operand only
+      {{3, 1}, {{}, {1}, {0}, {1}, {1}}, {1, 1}, {3}},      // the vector as a batch
+  };
+  for (const Bad& b : bad) {
+    out.push_back({"gather", [b] { gather(f32({3, 4}), i32(b.indices), b.dims, b.sizes); }});
+    out.push_back({"scatter_add", [b] { scatter_add(f32({3, 4}), i32(b.indices), f32(b.updates), b.dims); }});
+    out.push_back({"scatter_set", [b] { scatter_set(f32({3, 4}), i32(b.indices), f32(b.updates), b.dims); }});
+    out.push_back({"scatter_max", [b] { scatter_max(f32({3, 4}), i32(b.indices), f32(b.updates), b.dims); }});
+    out.push_back({"scatter_min", [b] { scatter_min(f32({3, 4}), i32(b.indices), f32(b.updates), b.dims); }});
+  }
+  const GatherDims rows{{1}, {0}, {}, {}, {0}};
+  out.push_back({"gather", [=] { gather(f32({3, 4}), u32({2, 1}), rows, {1, 4}); }});
+  out.push_back({"gather", [=] { gather(f32({3, 4}), i32({}), rows, {1, 4}); }});
+  out.push_back({"gather", [=] { gather(f32({3, 4}), i32({2, 1}), rows, {2, 4}); }});
+  out.push_back({"gather", [=] { gather(f32({3, 4}), i32({2, 1}), rows, {4}); }});
+  out.push_back({"scatter_add", [=] { scatter_add(i1({3, 4}), i32({2, 1}), i1({2, 4}), rows); }});
+  out.push_back({"scatter_set", [=] { scatter_set(f32({3, 4}), i32({2, 1}), i32({2, 4}), rows); }});
+  out.push_back({"scatter_set", [=] { scatter_set(f32({3, 4}), i32({2, 1}), f32({3, 4}), rows); }});
 }
 
 void add_shape(std::vector<Refusal>& out) {
@@ -124,15 +174,35 @@ void add_shape(std::vector<Refusal>& out) {
   refuse("dynamic_update_slice", [] { dynamic_update_slice(f32({3}), i32({1}), Tensors{i32({})}); });
   refuse("dynamic_update_slice", [] { dynamic_update_slice(f32({3}), f32({1, 1}), Tensors{i32({})}); });
   refuse("dynamic_update_slice", [] { dynamic_update_slice(f32({3}), f32({1}), Tensors{}); });
-  refuse("take", [] { take(f32({}), i32({2})); });
-  refuse("take", [] { take(f32({0, 2}), i32({2})); });
-  refuse("take", [] { take(f32({3, 2}), f32({2})); });
-  refuse("take", [] { take(f32({3, 2}), u32({2})); });
-  refuse("scatter_add_rows", [] { scatter_add_rows(i32({2}), f32({3, 2}), 4); });
-  refuse("scatter_add_rows", [] { scatter_add_rows(i32({2}), f32({}), 4); });
-  refuse("scatter_add_rows", [] { scatter_add_rows(f32({2}), f32({2, 2}), 4); });
-  refuse("scatter_add_rows", [] { scatter_add_rows(i32({2}), i1({2, 2}), 4); });
-  refuse("scatter_add_rows", [] { scatter_add_rows(i32({2}), f32({2, 2}), -1); });
+  add_gather(out);
+}
+
+void add_windows(std::vector<Refusal>& out) {
+  const auto conv = [&](const Dims& x, const Dims& kernel, const ConvDims& dims) {
+    out.push_back({"convolution", [=] { convolution(f32(x), f32(kernel), dims); }});
+  };
+  conv({2}, {2}, {});
+  conv({1, 4, 2}, {2, 2}, {});
+  conv({1, 4, 2}, {2, 3, 1}, {});                       // 2 and 3 inputs
+  conv({1, 4, 4}, {2, 2, 3}, {{}, {}, {}, {}, {}, 2});  // 3 outputs in 2 groups
+  conv({1, 4, 4}, {2, 4, 3}, {{}, {}, {}, {}, {}, 0});
+  conv({1, 4, 1}, {2, 1, 1}, {{0}});
+  conv({1, 4, 1}, {2, 1, 1}, {{1, 1}});
+  conv({1, 4, 1}, {2, 1, 1}, {{}, {-3}, {-2}});  // cropped to less than nothing
+  conv({1, 4, 1}, {0, 1, 1}, {});                // a kernel of no taps
+  conv({1, 4, 1}, {2, 1, 1}, {{}, {}, {}, {0}});
+  conv({1, 4, 1}, {2, 1, 1}, {{}, {}, {}, {}, {-1}});
+  out.push_back({"convolution", [] { convolution(f32({1, 4, 1}), i32({2, 1, 1}), {}); }});
+  out.push_back({"convolution", [] { convolution(i1({1, 4, 1}), i1({2, 1, 1}), {}); }});
+  using Window = Tensor (*)(const Tensor&, const WindowDims&);
+  const std::pair<const char*, Window> windows[] = {{"reduce_window_sum", reduce_window_sum},
+                                                    {"reduce_window_max", reduce_window_max},
+                                                    {"reduce_window_min", reduce_window_min}};
+  const WindowDims bad[] = {{{2, 2}}, {{0}}, {{2}, {0}}, {{2}, {}, {-1}}, {{2}, {}, {0, 0}}, {{2}, {}, {}, {}, {0}}};
+  for (const auto& [name, fn] : windows) {
+    for (const WindowDims& dims : bad) out.push_back({name, [f = fn, dims] { f(f32({4}), dims); }});
+    out.push_back({name, [f = fn] { f(i1({4}), {{2}}); }});
+  }
 }
 
 void add_contract(std::vector<Refusal>& out) {
@@ -158,6 +228,12 @@ void add_contract(std::vector<Refusal>& out) {
   refuse("sort", [] { sort(f32({2}), 1); });
   refuse("sort", [] { sort(f32({}), 0); });
   refuse("sort", [] { sort(i1({2}), 0); });
+  refuse("sort", [] { sort_together(Tensors{f32({2}), f32({3})}, 0); });
+  refuse("top_k", [] { top_k(f32({}), 1); });
+  refuse("top_k", [] { top_k(f32({2}), 3); });
+  refuse("top_k", [] { top_k(f32({2}), -1); });
+  refuse("top_k", [] { top_k(i1({2}), 1); });
+  add_windows(out);
 }
 
 void add_control(std::vector<Refusal>& out) {
@@ -202,8 +278,9 @@ TEST(ShapeErrors, NameTheOpAndTheModule) {
     EXPECT_EQ(e->path(), "decoder.ffn") << e->what();
     EXPECT_THAT(e->message(), HasSubstr(r.op + ": "));
   }
-  // These take everything.
-  const std::set<std::string_view> easy = {"constant", "convert", "tag", "optimization_barrier", "stop_gradient"};
+  // These take everything; `reverse` checks its dimensions before it is one.
+  const std::set<std::string_view> easy = {"constant",      "convert", "tag", "optimization_barrier",
+                                           "stop_gradient", "reverse"};
   for (const OpDef* def : op_table()) {
     EXPECT_NE(count.contains(std::string(def->name)), easy.contains(def->name)) << def->name;
   }
@@ -230,6 +307,24 @@ TEST(ShapeErrors, OfHelpers) {
       [] { reduce_sum(f32({2, 2}), {1, -1}); },
       [] { argmax(f32({2, 0}), 1); },
       [] { argmax(f32({2}), 1); },
+      [] { take(f32({}), i32({2})); },
+      [] { take(f32({0, 2}), i32({2})); },
+      [] { take(f32({3, 2}), f32({2})); },
+      [] { take(f32({3, 2}), u32({2})); },
+      [] { scatter_add_rows(i32({2}), f32({3, 2}), 4); },
+      [] { scatter_add_rows(i32({2}), f32({}), 4); },
+      [] { scatter_add_rows(f32({2}), f32({2, 2}), 4); },
+      [] { scatter_add_rows(i32({2}), i1({2, 2}), 4); },
+      [] { scatter_add_rows(i32({2}), f32({2, 2}), -1); },
+      [] { take_along(f32({2, 3}), i32({2}), 1); },
+      [] { take_along(f32({2, 3}), i32({3, 1}), 1); },
+      [] { take_along(f32({2, 3}), f32({2, 1}), 1); },
+      [] { take_along(f32({2, 0}), i32({2, 1}), 1); },
+      [] { take_along(f32({2, 3}), i32({2, 1}), 2); },
+      [] { scatter_add_along(f32({2, 3}), i32({2, 1}), f32({2, 2}), 1); },
+      [] { sort_together(Tensors{}, 0); },
+      [] { reverse(f32({2}), {1}); },
+      [] { reverse(f32({2, 2}), {0, 0}); },
   };
   for (size_t i = 0; i < std::size(helpers); ++i) {
     const auto e = error_in_module(helpers[i]);

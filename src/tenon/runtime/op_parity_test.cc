@@ -35,8 +35,8 @@ std::vector<Literal> run_on(const std::shared_ptr<const Backend>& backend, const
 
 // Ops whose floats may differ in the last places: approximations, and sums in another order or with fused products.
 const std::set<std::string_view> kApproximate = {
-    "exp", "expm1", "log", "log1p",       "sqrt",       "rsqrt",       "tanh", "logistic", "sin",
-    "cos", "pow",   "rem", "dot_general", "reduce_sum", "reduce_prod", "scan", "while",    "scatter_add_rows"};
+    "exp", "expm1", "log",         "log1p",      "sqrt",        "rsqrt", "tanh",  "logistic",         "sin", "cos",
+    "pow", "rem",   "dot_general", "reduce_sum", "reduce_prod", "scan",  "while", "scatter_add", "convolution", "reduce_window_sum", "erf", "atan2"};
 
 double tolerance(DType dtype) {
   switch (dtype) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/ir/ops/combiner.h"
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/ir/ops/shape.h"
 #include "tenon/ir/ops/support.h"
@@ -27,6 +28,7 @@ std::vector<TensorType> infer_binary(const InferArgs& a) {
 }
 constexpr auto infer_number = infer_binary<true, true, false>;
 constexpr auto infer_bits = infer_binary<true, false, true>;
+constexpr auto infer_float = infer_binary<false, true, false>;
 constexpr auto infer_int = infer_binary<true, false, false>;
 constexpr auto infer_any = infer_binary<true, true, true>;
 
@@ -60,7 +62,6 @@ int64_t int_rem(int64_t x, int64_t y, DType d) {
   if (is_unsigned_int(d)) return s(u(x) % u(y));
   return y == -1 ? 0 : x % y;
 }
-bool int_less(int64_t x, int64_t y, DType d) { return is_unsigned_int(d) ? u(x) < u(y) : x < y; }
 int64_t int_pow(int64_t x, int64_t y, DType d) {
   if (y < 0 && is_signed_int(d)) return x == 1 ? 1 : x == -1 ? (y % 2 != 0 ? -1 : 1) : 0;
   uint64_t out = 1, base = u(x);
@@ -69,8 +70,6 @@ int64_t int_pow(int64_t x, int64_t y, DType d) {
   }
   return s(out);
 }
-double float_max(double x, double y) { return std::isnan(x) || std::isnan(y) ? NAN : std::max(x, y); }
-double float_min(double x, double y) { return std::isnan(x) || std::isnan(y) ? NAN : std::min(x, y); }
 
 using V = const VjpArgs&;
 using Cts = std::vector<Tensor>;
@@ -91,6 +90,21 @@ Cts vjp_div(V a) {
   return {x, y};
 }
 
+// x - trunc(x / y) * y, the whole part being flat.
+Cts vjp_rem(V a) {
+  const Tensor &x = a.operand(0), &y = a.operand(1);
+  if (!a.active[1]) return {a.cotangent(), Tensor()};
+  const Tensor ratio = x / y;
+  const Tensor whole = sign(ratio) * floor(abs(ratio));
+  return {a.cotangent(), -(a.cotangent() * whole)};
+}
+
+Cts vjp_atan2(V a) {
+  const Tensor &y = a.operand(0), &x = a.operand(1);
+  const Tensor scaled = a.cotangent() / (x * x + y * y);
+  return {a.active[0] ? scaled * x : Tensor(), a.active[1] ? -(scaled * y) : Tensor()};
+}
+
 // Where the base is 0 the derivative by the exponent is taken as 0, and where the exponent is 0 that by the base.
 Cts vjp_pow(V a) {
   const Tensor &x = a.operand(0), &y = a.operand(1);
@@ -109,8 +123,8 @@ Cts vjp_pow(V a) {
 const BinaryDef kAdd{
     {"add", infer_number, print_binary, eval_binary, [](V a) -> Cts { return {a.cotangent(), a.cotangent()}; }},
     "add",
-    [](double x, double y) { return x + y; },
-    [](int64_t x, int64_t y, DType) { return s(u(x) + u(y)); }};
+    combine::add,
+    combine::add};
 const BinaryDef kSub{{"sub", infer_number, print_binary, eval_binary,
                       [](V a) -> Cts { return {a.cotangent(), a.active[1] ? -a.cotangent() : Tensor()}; }},
                      "subtract",
@@ -122,13 +136,13 @@ const BinaryDef kMul{{"mul", infer_number, print_binary, eval_binary,
                                 a.active[1] ? a.cotangent() * a.operand(0) : Tensor()};
                       }},
                      "multiply",
-                     [](double x, double y) { return x * y; },
-                     [](int64_t x, int64_t y, DType) { return s(u(x) * u(y)); }};
+                     combine::multiply,
+                     combine::multiply};
 const BinaryDef kDiv{{"div", infer_number, print_binary, eval_binary, vjp_div},
                      "divide",
                      [](double x, double y) { return x / y; },
                      int_div};
-const BinaryDef kRem{{"rem", infer_number, print_binary, eval_binary, nullptr, "use x - floor(x / y) * y"},
+const BinaryDef kRem{{"rem", infer_number, print_binary, eval_binary, vjp_rem},
                      "remainder",
                      [](double x, double y) { return std::fmod(x, y); },
                      int_rem};
@@ -136,18 +150,18 @@ const BinaryDef kPow{{"pow", infer_number, print_binary, eval_binary, vjp_pow},
                      "power",
                      [](double x, double y) { return std::pow(x, y); },
                      int_pow};
+const BinaryDef kAtan2{{"atan2", infer_float, print_binary, eval_binary, vjp_atan2},
+                       "atan2",
+                       [](double y, double x) { return std::atan2(y, x); },
+                       nullptr};
 const BinaryDef kMax{{"maximum", infer_any, print_binary, eval_binary, vjp_choice<greater>},
                      "maximum",
-                     float_max,
-                     [](int64_t x, int64_t y, DType d) { return int_less(x, y, d) ? y : x; }};
-const BinaryDef kMin{{"minimum", infer_any, print_binary, eval_binary, vjp_choice<less>},
-                     "minimum",
-                     float_min,
-                     [](int64_t x, int64_t y, DType d) { return int_less(x, y, d) ? x : y; }};
-const BinaryDef kAnd{
-    {"and", infer_bits, print_binary, eval_binary}, "and", nullptr, [](int64_t x, int64_t y, DType) { return x & y; }};
-const BinaryDef kOr{
-    {"or", infer_bits, print_binary, eval_binary}, "or", nullptr, [](int64_t x, int64_t y, DType) { return x | y; }};
+                     combine::larger,
+                     combine::larger};
+const BinaryDef kMin{
+    {"minimum", infer_any, print_binary, eval_binary, vjp_choice<less>}, "minimum", combine::smaller, combine::smaller};
+const BinaryDef kAnd{{"and", infer_bits, print_binary, eval_binary}, "and", nullptr, combine::both};
+const BinaryDef kOr{{"or", infer_bits, print_binary, eval_binary}, "or", nullptr, combine::either};
 const BinaryDef kXor{
     {"xor", infer_bits, print_binary, eval_binary}, "xor", nullptr, [](int64_t x, int64_t y, DType) { return x ^ y; }};
 const BinaryDef kShiftLeft{
@@ -163,6 +177,15 @@ const BinaryDef kShiftRight{{"shift_right_logical", infer_int, print_binary, eva
                               const uint64_t mask = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
                               return s((u(x) & mask) >> u(y));
                             }};
+const BinaryDef kShiftRightArithmetic{{"shift_right_arithmetic", infer_int, print_binary, eval_binary},
+                                      "shift_right_arithmetic",
+                                      nullptr,
+                                      [](int64_t x, int64_t y, DType d) -> int64_t {
+                                        // The sign is the top bit in unsigned types too.
+                                        const int64_t unused = 64 - bits_of(d);
+                                        const int64_t wide = s(u(x) << unused) >> unused;
+                                        return u(y) >= u(bits_of(d)) ? wide >> 63 : wide >> y;
+                                      }};
 
 Tensor broadcasting(const BinaryDef& def, const Tensor& a, const Tensor& b) {
   if (a.dims() == b.dims()) return emit1(def, {a, b});
@@ -178,6 +201,7 @@ Tensor mul(const Tensor& a, const Tensor& b) { return emit1(kMul, {a, b}); }
 Tensor div(const Tensor& a, const Tensor& b) { return emit1(kDiv, {a, b}); }
 Tensor rem(const Tensor& a, const Tensor& b) { return emit1(kRem, {a, b}); }
 Tensor pow(const Tensor& a, const Tensor& b) { return emit1(kPow, {a, b}); }
+Tensor atan2(const Tensor& y, const Tensor& x) { return emit1(kAtan2, {y, x}); }
 Tensor maximum(const Tensor& a, const Tensor& b) { return emit1(kMax, {a, b}); }
 Tensor minimum(const Tensor& a, const Tensor& b) { return emit1(kMin, {a, b}); }
 Tensor logical_and(const Tensor& a, const Tensor& b) { return emit1(kAnd, {a, b}); }
@@ -185,6 +209,7 @@ Tensor logical_or(const Tensor& a, const Tensor& b) { return emit1(kOr, {a, b});
 Tensor logical_xor(const Tensor& a, const Tensor& b) { return emit1(kXor, {a, b}); }
 Tensor shift_left(const Tensor& a, const Tensor& b) { return emit1(kShiftLeft, {a, b}); }
 Tensor shift_right_logical(const Tensor& a, const Tensor& b) { return emit1(kShiftRight, {a, b}); }
+Tensor shift_right_arithmetic(const Tensor& a, const Tensor& b) { return emit1(kShiftRightArithmetic, {a, b}); }
 
 Tensor operator+(const Tensor& a, const Tensor& b) { return broadcasting(kAdd, a, b); }
 Tensor operator-(const Tensor& a, const Tensor& b) { return broadcasting(kSub, a, b); }
@@ -200,8 +225,9 @@ Tensor operator*(double a, const Tensor& b) { return mul(full_like(b, a), b); }
 Tensor operator/(double a, const Tensor& b) { return div(full_like(b, a), b); }
 
 std::span<const OpDef* const> binary_defs() {
-  static const OpDef* const defs[] = {&kAdd, &kSub, &kMul, &kDiv, &kRem,       &kPow,       &kMax,
-                                      &kMin, &kAnd, &kOr,  &kXor, &kShiftLeft, &kShiftRight};
+  static const OpDef* const defs[] = {&kAdd, &kSub, &kMul,       &kDiv,        &kRem,
+                                      &kPow, &kMax, &kAtan2,     &kMin,        &kAnd,
+                                      &kOr,  &kXor, &kShiftLeft, &kShiftRight, &kShiftRightArithmetic};
   return defs;
 }
 

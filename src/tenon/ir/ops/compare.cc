@@ -1,4 +1,4 @@
-// compare, select, convert, bitcast.
+// compare, select, clamp, convert, bitcast.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -69,6 +69,47 @@ std::vector<Tensor> vjp_select(const VjpArgs& a) {
   return {Tensor(), select(a.operand(0), a.cotangent(), zero), select(a.operand(0), zero, a.cotangent())};
 }
 
+std::vector<TensorType> infer_clamp(const InferArgs& a) {
+  const TensorType& t = same_types(a);
+  if (t.dtype == DType::i1) shape_error("needs numbers, got {}", to_string(t));
+  return {t};
+}
+// StableHLO puts the value between its bounds.
+void print_clamp(HloWriter& w, const OpInfo& op) {
+  w.define(op, fmt::format("stablehlo.clamp {}, {}, {} : {}", w.name(op.operands[1]), w.name(op.operands[0]),
+                           w.name(op.operands[2]), w.type_text(op.results[0])));
+}
+
+template <class T>
+T clamped(T x, T low, T high) {
+  if (x != x || low != low) return x != x ? x : low;  // NaN
+  const T raised = x < low ? low : x;
+  return high < raised || high != high ? high : raised;
+}
+
+std::vector<Literal> eval_clamp(const EvalArgs& a) {
+  const Literal &x = a.operand(0), &low = a.operand(1), &high = a.operand(2);
+  Literal out(a.results[0]);
+  const auto u = [](const Literal& l, int64_t i) { return static_cast<uint64_t>(l.as_int(i)); };
+  for (int64_t i = 0; i < out.size(); ++i) {
+    if (is_float(x.dtype())) {
+      out.set(i, clamped(x.as_double(i), low.as_double(i), high.as_double(i)));
+    } else if (is_unsigned_int(x.dtype())) {
+      out.set_int(i, static_cast<int64_t>(clamped(u(x, i), u(low, i), u(high, i))));
+    } else {
+      out.set_int(i, clamped(x.as_int(i), low.as_int(i), high.as_int(i)));
+    }
+  }
+  return {std::move(out)};
+}
+std::vector<Tensor> vjp_clamp(const VjpArgs& a) {
+  const Tensor &x = a.operand(0), &low = a.operand(1), &high = a.operand(2), &ct = a.cotangent();
+  const Tensor zero = zeros_like(ct);
+  const Tensor below = less(x, low), above = greater(maximum(x, low), high);
+  const Tensor under = select(above, zero, ct);
+  return {select(below, zero, under), select(below, under, zero), select(above, ct, zero)};
+}
+
 std::vector<TensorType> infer_convert(const InferArgs& a) { return {{a.attrs.dtype("dtype"), a.operands[0].dims}}; }
 void print_signature(HloWriter& w, const OpInfo& op, const char* name) {
   w.define(op, fmt::format("stablehlo.{} {} : {}", name, w.names(op.operands), w.signature(op)));
@@ -137,6 +178,7 @@ std::vector<Literal> eval_bitcast(const EvalArgs& a) {
 
 const OpDef kCompare{"compare", infer_compare, print_compare, eval_compare};
 const OpDef kSelect{"select", infer_select, print_select, eval_select, vjp_select};
+const OpDef kClamp{"clamp", infer_clamp, print_clamp, eval_clamp, vjp_clamp};
 const OpDef kConvert{"convert", infer_convert, print_convert, eval_convert, vjp_convert};
 const OpDef kBitcast{"bitcast", infer_bitcast, print_bitcast, eval_bitcast, nullptr, "bits have no derivative"};
 
@@ -153,6 +195,8 @@ Tensor less_equal(const Tensor& a, const Tensor& b) { return compare("LE", a, b)
 Tensor greater(const Tensor& a, const Tensor& b) { return compare("GT", a, b); }
 Tensor greater_equal(const Tensor& a, const Tensor& b) { return compare("GE", a, b); }
 Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b) { return emit1(kSelect, {condition, a, b}); }
+Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) { return emit1(kClamp, {x, low, high}); }
+Tensor clamp(const Tensor& x, double low, double high) { return clamp(x, full_like(x, low), full_like(x, high)); }
 Tensor convert(const Tensor& x, DType dtype) {
   return x.dtype() == dtype ? x : emit1(kConvert, {x}, {{"dtype", dtype}});
 }
@@ -161,7 +205,7 @@ Tensor bitcast(const Tensor& x, DType dtype) {
 }
 
 std::span<const OpDef* const> compare_defs() {
-  static const OpDef* const defs[] = {&kCompare, &kSelect, &kConvert, &kBitcast};
+  static const OpDef* const defs[] = {&kCompare, &kSelect, &kClamp, &kConvert, &kBitcast};
   return defs;
 }
 

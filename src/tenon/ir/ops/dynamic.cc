@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tenon/ir/ops/elementwise.h"
+#include "tenon/ir/ops/indexing.h"
 #include "tenon/ir/ops/shape.h"
 #include "tenon/ir/ops/support.h"
 #include "tenon/ir/ops/table.h"

@@ -1,8 +1,7 @@
 // Reductions and argmax.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
+#include "tenon/ir/ops/combiner.h"
 #include "tenon/ir/ops/contract.h"
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/ir/ops/shape.h"
@@ -13,13 +12,10 @@ namespace tenon {
 namespace {
 
 struct ReduceDef : OpDef {
-  std::string_view hlo_name;
-  Literal (*init)(DType);
-  double (*on_float)(double, double);  // null: not on floats
-  int64_t (*on_int)(int64_t, int64_t, DType);
+  Combiner combiner;
 };
 
-const ReduceDef& row(const OpInfo& op) { return static_cast<const ReduceDef&>(*op.def); }
+const Combiner& combiner_of(const OpInfo& op) { return static_cast<const ReduceDef&>(*op.def).combiner; }
 
 Dims kept(const Dims& dims, const Dims& reduced) {
   Dims out;
@@ -45,7 +41,7 @@ std::vector<TensorType> infer_i1(const InferArgs& a) {
 }
 
 void print_reduce(HloWriter& w, const OpInfo& op) {
-  const ReduceDef& def = row(op);
+  const Combiner& def = combiner_of(op);
   const DType dtype = w.type(op.operands[0]).dtype;
   const std::string init = w.fresh();
   w.line(fmt::format("{} = stablehlo.constant {}", init, hlo_dense(def.init(dtype))));
@@ -65,7 +61,7 @@ Dims result_strides(const Dims& operand, const Dims& reduced, const Dims& result
 
 std::vector<Literal> eval_reduce(const EvalArgs& a) {
   const Literal& x = a.operand(0);
-  const ReduceDef& def = row(a.op);
+  const Combiner& def = combiner_of(a.op);
   Literal out(a.results[0]);
   const Literal init = def.init(x.dtype());
   const Dims strides = result_strides(x.dims(), a.attrs().dims("dims"), out.dims());
@@ -107,57 +103,16 @@ double reduce_flops(const Trace& trace, const OpInfo& op) {
   return static_cast<double>(num_elements(trace.value(op.operands[0]).type.dims));
 }
 
-template <int64_t value>
-Literal init_value(DType d) {
-  return is_float(d) ? Literal::scalar(d, value) : Literal::scalar_int(d, value);
-}
-Literal lowest(DType d) {
-  if (is_float(d)) return Literal::scalar(d, d == DType::f8e4m3fn ? -448 : -INFINITY);
-  return Literal::scalar_int(d,
-                             is_unsigned_int(d) ? 0 : std::numeric_limits<int64_t>::min() >> (64 - 8 * byte_size(d)));
-}
-Literal highest(DType d) {
-  if (is_float(d)) return Literal::scalar(d, d == DType::f8e4m3fn ? 448 : INFINITY);
-  return Literal::scalar_int(d,
-                             is_unsigned_int(d) ? -1 : std::numeric_limits<int64_t>::max() >> (64 - 8 * byte_size(d)));
-}
-bool int_less(int64_t x, int64_t y, DType d) {
-  return is_unsigned_int(d) ? static_cast<uint64_t>(x) < static_cast<uint64_t>(y) : x < y;
-}
-int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
-
-const ReduceDef kSum{
-    {"reduce_sum", infer_number, print_reduce, eval_reduce, vjp_sum, {}, reduce_flops},
-    "add",
-    init_value<0>,
-    [](double x, double y) { return x + y; },
-    [](int64_t x, int64_t y, DType) { return wrap(static_cast<uint64_t>(x) + static_cast<uint64_t>(y)); }};
+const ReduceDef kSum{{"reduce_sum", infer_number, print_reduce, eval_reduce, vjp_sum, {}, reduce_flops}, kCombineSum};
 const ReduceDef kProd{
     {"reduce_prod", infer_number, print_reduce, eval_reduce, nullptr, "take the sum of logarithms", reduce_flops},
-    "multiply",
-    init_value<1>,
-    [](double x, double y) { return x * y; },
-    [](int64_t x, int64_t y, DType) { return wrap(static_cast<uint64_t>(x) * static_cast<uint64_t>(y)); }};
+    kCombineProd};
 const ReduceDef kMax{{"reduce_max", infer_number, print_reduce, eval_reduce, vjp_choice, {}, reduce_flops},
-                     "maximum",
-                     lowest,
-                     [](double x, double y) { return std::isnan(x) || std::isnan(y) ? NAN : std::max(x, y); },
-                     [](int64_t x, int64_t y, DType d) { return int_less(x, y, d) ? y : x; }};
+                     kCombineMax};
 const ReduceDef kMin{{"reduce_min", infer_number, print_reduce, eval_reduce, vjp_choice, {}, reduce_flops},
-                     "minimum",
-                     highest,
-                     [](double x, double y) { return std::isnan(x) || std::isnan(y) ? NAN : std::min(x, y); },
-                     [](int64_t x, int64_t y, DType d) { return int_less(x, y, d) ? x : y; }};
-const ReduceDef kAnd{{"reduce_and", infer_i1, print_reduce, eval_reduce, nullptr, {}, reduce_flops},
-                     "and",
-                     init_value<1>,
-                     nullptr,
-                     [](int64_t x, int64_t y, DType) { return x & y; }};
-const ReduceDef kOr{{"reduce_or", infer_i1, print_reduce, eval_reduce, nullptr, {}, reduce_flops},
-                    "or",
-                    init_value<0>,
-                    nullptr,
-                    [](int64_t x, int64_t y, DType) { return x | y; }};
+                     kCombineMin};
+const ReduceDef kAnd{{"reduce_and", infer_i1, print_reduce, eval_reduce, nullptr, {}, reduce_flops}, kCombineAnd};
+const ReduceDef kOr{{"reduce_or", infer_i1, print_reduce, eval_reduce, nullptr, {}, reduce_flops}, kCombineOr};
 
 Tensor reduce(const ReduceDef& def, const Tensor& x, const Dims& dims) {
   const Dims normal = normalize_dims(dims, x.rank());

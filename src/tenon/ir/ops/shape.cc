@@ -1,4 +1,4 @@
-// broadcast_in_dim, reshape, transpose, slice, pad, concatenate.
+// broadcast_in_dim, reshape, transpose, slice, pad, concatenate, reverse.
 #include "tenon/ir/ops/shape.h"
 
 #include <algorithm>
@@ -267,6 +267,28 @@ std::vector<Tensor> vjp_concatenate(const VjpArgs& a) {
   return out;
 }
 
+// ── reverse ──
+std::vector<TensorType> infer_reverse(const InferArgs& a) {
+  normalize_dims(a.attrs.dims("dims"), a.operands[0].rank());
+  return {a.operands[0]};
+}
+void print_reverse(HloWriter& w, const OpInfo& op) {
+  w.define(op, fmt::format("stablehlo.reverse {}, dims = {} : {}", w.names(op.operands),
+                           hlo_list(op.attrs.dims("dims")), w.type_text(op.results[0])));
+}
+std::vector<Literal> eval_reverse(const EvalArgs& a) {
+  const Literal& x = a.operand(0);
+  const Dims strides = row_major_strides(x.dims());
+  Literal out(a.results[0]);
+  int64_t i = 0;
+  for_each_index(out.dims(), [&](Dims index) {
+    for (int64_t d : a.attrs().dims("dims")) index[z(d)] = x.dims()[z(d)] - 1 - index[z(d)];
+    copy_element(out, i++, x, flat_index(index, strides));
+  });
+  return {std::move(out)};
+}
+std::vector<Tensor> vjp_reverse(const VjpArgs& a) { return {reverse(a.cotangent(), a.attrs.dims("dims"))}; }
+
 const OpDef kBroadcast{
     "broadcast_in_dim", infer_broadcast, print_broadcast, eval_broadcast, vjp_broadcast, {}, no_flops};
 const OpDef kReshape{"reshape", infer_reshape, print_reshape, eval_reshape, vjp_reshape, {}, no_flops};
@@ -275,6 +297,7 @@ const OpDef kSlice{"slice", infer_slice, print_slice, eval_slice, vjp_slice, {},
 const OpDef kPad{"pad", infer_pad, print_pad, eval_pad, vjp_pad, {}, no_flops};
 const OpDef kConcatenate{"concatenate", infer_concatenate, print_concatenate, eval_concatenate, vjp_concatenate, {},
                          no_flops};
+const OpDef kReverse{"reverse", infer_reverse, print_reverse, eval_reverse, vjp_reverse, {}, no_flops};
 
 }  // namespace
 
@@ -368,8 +391,13 @@ Tensor concatenate(std::span<const Tensor> xs, int64_t dim) {
   return emit1(kConcatenate, {xs.begin(), xs.end()}, {{"dim", dim < 0 ? dim + xs[0].rank() : dim}});
 }
 
+Tensor reverse(const Tensor& x, const Dims& dims) {
+  const Dims normal = normalize_dims(dims, x.rank());
+  return normal.empty() ? x : emit1(kReverse, {x}, {{"dims", normal}});
+}
+
 std::span<const OpDef* const> shape_defs() {
-  static const OpDef* const defs[] = {&kBroadcast, &kReshape, &kTranspose, &kSlice, &kPad, &kConcatenate};
+  static const OpDef* const defs[] = {&kBroadcast, &kReshape, &kTranspose, &kSlice, &kPad, &kConcatenate, &kReverse};
   return defs;
 }
 

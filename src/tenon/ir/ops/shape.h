@@ -40,21 +40,17 @@ Tensor slice_dim(const Tensor& x, int64_t dim, int64_t begin, int64_t end);
 Tensor pad(const Tensor& x, const Tensor& value, const Dims& low, const Dims& high, const Dims& interior = {});
 Tensor concatenate(std::span<const Tensor> xs, int64_t dim);
 
-// `sizes` elements from the scalar i32 `starts`, clamped so that the slice fits.
-Tensor dynamic_slice(const Tensor& x, std::span<const Tensor> starts, const Dims& sizes);
-// `x` with `update` written at `starts`, clamped so that it fits.
-Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, std::span<const Tensor> starts);
-// Element `index` (i32 scalar) of the first dimension.
-Tensor dynamic_index(const Tensor& x, const Tensor& index);
-Tensor dynamic_update_index(const Tensor& x, const Tensor& update, const Tensor& index);
+// The elements in reverse order along `dims`.
+Tensor reverse(const Tensor& x, const Dims& dims);
 
-// Rows of `table` [V, …] by `ids` (i32, any shape, clamped to [0, V)): -> ids.shape + table.shape[1:].
-Tensor take(const Tensor& table, const Tensor& ids);
-// Zeros [num_rows, …] with `updates` (ids.shape + […]) added at rows `ids`; ids outside are dropped. f16, bf16 and f8
-// accumulate in f32.
-Tensor scatter_add_rows(const Tensor& ids, const Tensor& updates, int64_t num_rows);
-
-// Values along `dim` in ascending or descending order; not stable, NaN last. No gradient.
+// Values along `dim` in ascending or descending order; stable, NaN last.
 Tensor sort(const Tensor& x, int64_t dim, bool descending = false);
+// Each array in the order that sorts the first. All have one shape.
+std::vector<Tensor> sort_together(std::span<const Tensor> xs, int64_t dim, bool descending = false);
+struct TopK {
+  Tensor values, indices;  // indices: i32
+};
+// The `k` largest along the last dimension, largest first; among equals the lower index, NaN larger than everything.
+TopK top_k(const Tensor& x, int64_t k);
 
 }  // namespace tenon

@@ -1,5 +1,7 @@
-// One-operand elementwise ops.
+// One-operand elementwise ops; rounding to fewer bits is in reduce_precision.cc.
+#include <bit>
 #include <cmath>
+#include <numbers>
 
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/ir/ops/shape.h"
@@ -34,6 +36,10 @@ std::vector<TensorType> infer_bits(const InferArgs& a) {
   if (is_float(a.operands[0].dtype)) shape_error("needs integers or i1, got {}", to_string(a.operands[0]));
   return {a.operands[0]};
 }
+std::vector<TensorType> infer_int(const InferArgs& a) {
+  if (!is_integer(a.operands[0].dtype)) shape_error("needs integers, got {}", to_string(a.operands[0]));
+  return {a.operands[0]};
+}
 std::vector<TensorType> infer_predicate(const InferArgs& a) {
   infer_float(a);
   return {{DType::i1, a.operands[0].dims}};
@@ -42,6 +48,11 @@ std::vector<TensorType> infer_predicate(const InferArgs& a) {
 void print_unary(HloWriter& w, const OpInfo& op) { print_same(w, op, row(op).hlo_name); }
 void print_predicate(HloWriter& w, const OpInfo& op) {
   w.define(op, fmt::format("stablehlo.{} {} : {}", row(op).hlo_name, w.names(op.operands), w.signature(op)));
+}
+
+void print_erf(HloWriter& w, const OpInfo& op) {
+  const std::string type = w.type_text(op.results[0]);
+  w.define(op, fmt::format("chlo.erf {} : {} -> {}", w.names(op.operands), type, type));
 }
 
 std::vector<Literal> eval_unary(const EvalArgs& a) {
@@ -62,6 +73,14 @@ std::vector<Literal> eval_not(const EvalArgs& a) {
   const Literal& x = a.operand(0);
   Literal out(a.results[0]);
   for (int64_t i = 0; i < x.size(); ++i) out.set_int(i, x.dtype() == DType::i1 ? !x.as_int(i) : ~x.as_int(i));
+  return {std::move(out)};
+}
+
+std::vector<Literal> eval_popcnt(const EvalArgs& a) {
+  const Literal& x = a.operand(0);
+  Literal out(a.results[0]);
+  const uint64_t mask = ~uint64_t{0} >> (64 - 8 * byte_size(x.dtype()));
+  for (int64_t i = 0; i < x.size(); ++i) out.set_int(i, std::popcount(static_cast<uint64_t>(x.as_int(i)) & mask));
   return {std::move(out)};
 }
 
@@ -146,6 +165,21 @@ const UnaryDef kFloor{{"floor", infer_float, print_unary, eval_unary, vjp_flat},
                       "floor",
                       [](double v) { return std::floor(v); },
                       nullptr};
+const UnaryDef kCeil{
+    {"ceil", infer_float, print_unary, eval_unary, vjp_flat}, "ceil", [](double v) { return std::ceil(v); }, nullptr};
+const UnaryDef kRound{{"round_nearest_even", infer_float, print_unary, eval_unary, vjp_flat},
+                      "round_nearest_even",
+                      [](double v) { return std::nearbyint(v); },
+                      nullptr};
+const UnaryDef kErf{{"erf", infer_float, print_erf, eval_unary,
+                     [](V a) -> Cts {
+                       const Tensor& x = a.operand(0);
+                       return {a.cotangent() * (2 * std::numbers::inv_sqrtpi) * exp(-(x * x))};
+                     }},
+                    "erf",
+                    [](double v) { return std::erf(v); },
+                    nullptr};
+const UnaryDef kPopcnt{{"popcnt", infer_int, print_unary, eval_popcnt}, "popcnt", nullptr, nullptr};
 const UnaryDef kNot{{"not", infer_bits, print_unary, eval_not}, "not", nullptr, nullptr};
 const UnaryDef kIsFinite{
     {"is_finite", infer_predicate, print_predicate, eval_is_finite}, "is_finite", nullptr, nullptr};
@@ -166,12 +200,17 @@ Tensor logistic(const Tensor& x) { return emit1(kLogistic, {x}); }
 Tensor sin(const Tensor& x) { return emit1(kSin, {x}); }
 Tensor cos(const Tensor& x) { return emit1(kCos, {x}); }
 Tensor floor(const Tensor& x) { return emit1(kFloor, {x}); }
+Tensor ceil(const Tensor& x) { return emit1(kCeil, {x}); }
+Tensor round_nearest_even(const Tensor& x) { return emit1(kRound, {x}); }
+Tensor erf(const Tensor& x) { return emit1(kErf, {x}); }
+Tensor popcnt(const Tensor& x) { return emit1(kPopcnt, {x}); }
 Tensor logical_not(const Tensor& x) { return emit1(kNot, {x}); }
 Tensor is_finite(const Tensor& x) { return emit1(kIsFinite, {x}); }
 
 std::span<const OpDef* const> unary_defs() {
-  static const OpDef* const defs[] = {&kNeg,   &kAbs,  &kSign,     &kExp, &kExpm1, &kLog,   &kLog1p, &kSqrt,
-                                      &kRsqrt, &kTanh, &kLogistic, &kSin, &kCos,   &kFloor, &kNot,   &kIsFinite};
+  static const OpDef* const defs[] = {&kNeg,  &kAbs,   &kSign, &kExp,      &kExpm1, &kLog,     &kLog1p,
+                                      &kSqrt, &kRsqrt, &kTanh, &kLogistic, &kSin,   &kCos,     &kFloor,
+                                      &kCeil, &kRound, &kErf,  &kPopcnt,   &kNot,   &kIsFinite};
   return defs;
 }
 

@@ -32,6 +32,7 @@ void add_compare_cases(CaseList& list);
 void add_shape_cases(CaseList& list);
 void add_contract_cases(CaseList& list);
 void add_index_cases(CaseList& list);
+void add_window_cases(CaseList& list);
 void add_control_cases(CaseList& list);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Cases of compare, select, convert and bitcast.
+// Cases of compare, select, clamp, convert and bitcast.
 #include <limits>
 
 #include "tenon/ir/ops/elementwise.h"
@@ -37,6 +37,33 @@ void add_select(CaseList& list) {
     const TensorType type{DType::f32, dims};
     list.add("select", to_string(type), {sample({DType::i1, dims}, 0, 1), sample(type, 0, 9), sample(type, 0, 9, 1)},
              build);
+  }
+}
+
+void add_clamp(CaseList& list) {
+  const TensorFn build = [](const std::vector<Tensor>& x) { return std::vector<Tensor>{clamp(x[0], x[1], x[2])}; };
+  for (const DType dtype : kFloats) {
+    const TensorType type{dtype, {2, 3}};
+    list.add("clamp", to_string(type), {sample(type, -2, 2), sample(type, -1.5, 0.4, 1), sample(type, 0.1, 1.5, 2)},
+             build, dtype == DType::f64 ? kSmooth : 0);
+  }
+  for (const DType dtype : kIntegers) {
+    list.add(
+        "clamp", "integers " + std::string(to_string(dtype)),
+        {ints(dtype, {5}, {0, 5, -1, 100, 7}), ints(dtype, {5}, {1, 2, 2, 2, 9}), ints(dtype, {5}, {3, 6, 50, 50, 4})},
+        build);
+  }
+  // The bounds cross: `high` wins.
+  const TensorType crossed{DType::f64, {5}};
+  list.add("clamp", "bounds that cross",
+           {sample(crossed, -2, 2), sample(crossed, 0.5, 1, 1), sample(crossed, -1, 0, 2)}, build, kSmooth);
+  list.add("clamp", "edges",
+           {floats(DType::f32, {5}, {kNaN, kInf, -kInf, 1, 1}), floats(DType::f32, {5}, {0, 0, 0, kNaN, 0}),
+            floats(DType::f32, {5}, {2, 2, 2, 2, kNaN})},
+           build);
+  for (const Dims& dims : {Dims{}, Dims{0, 2}}) {
+    const TensorType type{DType::f32, dims};
+    list.add("clamp", to_string(type), {sample(type, -2, 2), sample(type, -1, 0), sample(type, 0, 1)}, build);
   }
 }
 
@@ -109,6 +136,7 @@ void add_compare_cases(CaseList& list) {
   add_compare(list, "GT", greater);
   add_compare(list, "GE", greater_equal);
   add_select(list);
+  add_clamp(list);
   add_convert(list);
   add_bitcast(list);
 }

@@ -74,7 +74,9 @@ void add_logical(CaseList& list, const char* op, ReduceFn fn) {
 
 void add_sort(CaseList& list) {
   const auto add = [&](const std::string& label, const Literal& x, int64_t dim, bool descending) {
-    list.add("sort", label, {x}, [=](const Tensors& t) { return Tensors{sort(t[0], dim, descending)}; });
+    list.add(
+        "sort", label, {x}, [=](const Tensors& t) { return Tensors{sort(t[0], dim, descending)}; },
+        x.dtype() == DType::f64 ? kSmooth : 0);
   };
   for (const DType dtype : kFloats)
     add("rows " + std::string(to_string(dtype)), sample({dtype, {2, 5}}, -2, 2), 1, false);
@@ -87,6 +89,38 @@ void add_sort(CaseList& list) {
   add("edges descending", edges, 0, true);
   add("one", sample({DType::f32, {1}}, -2, 2), 0, false);
   add("nothing", Literal({DType::f32, {2, 0}}), 1, false);
+  // Equal keys keep their order.
+  const Literal keys = ints(DType::i32, {2, 4}, {1, 0, 1, 0, 3, 3, 3, 2});
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    list.add(
+        "sort", "with others " + std::string(to_string(dtype)),
+        {sample({dtype, {2, 4}}, -2, 2), sample({dtype, {2, 4}}, -2, 2, 1), keys},
+        [](const Tensors& t) { return sort_together(t, 1, true); }, dtype == DType::f64 ? kSmooth : 0);
+    list.add(
+        "sort", "by integers " + std::string(to_string(dtype)), {keys, sample({dtype, {2, 4}}, -2, 2)},
+        [](const Tensors& t) { return sort_together(t, 0); }, dtype == DType::f64 ? kSmooth : 0);
+  }
+  list.add("sort", "i1 along", {keys, ints(DType::i1, {2, 4}, {1, 0, 0, 1, 1, 0, 1, 0})},
+           [](const Tensors& t) { return sort_together(t, 1); });
+}
+
+void add_top_k(CaseList& list) {
+  const auto add = [&](const std::string& label, const Literal& x, int64_t k) {
+    list.add(
+        "top_k", label + " " + to_string(x.type()), {x},
+        [=](const Tensors& t) {
+          const TopK top = top_k(t[0], k);
+          return Tensors{top.values, top.indices};
+        },
+        x.dtype() == DType::f64 ? kSmooth : 0);
+  };
+  for (const DType dtype : kFloats) add("rows", sample({dtype, {2, 5}}, -2, 2), 3);
+  for (const DType dtype : kIntegers) add("ties", ints(dtype, {6}, {3, -1, 100, 3, 3, -100}), 4);
+  add("all", sample({DType::f32, {2, 2, 3}}, -2, 2), 3);
+  add("none", sample({DType::f32, {3}}, -2, 2), 0);
+  add("one of one", sample({DType::f32, {1}}, -2, 2), 1);
+  add("of nothing", Literal({DType::f32, {0, 3}}), 2);
+  add("edges", floats(DType::f32, {7}, {1, kNaN, kInf, -kInf, 0.0, -1, kNaN}), 7);
 }
 
 }  // namespace
@@ -100,6 +134,7 @@ void add_contract_cases(CaseList& list) {
   add_logical(list, "reduce_and", reduce_and);
   add_logical(list, "reduce_or", reduce_or);
   add_sort(list);
+  add_top_k(list);
 }
 
 }  // namespace tenon

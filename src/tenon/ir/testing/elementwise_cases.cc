@@ -22,15 +22,29 @@ struct BinaryCase {
 };
 
 constexpr UnaryCase kUnary[] = {
-    {"neg", neg, -2, 2},      {"abs", abs, -2, 2},     {"sign", sign, -2, 2},           {"exp", exp, -2, 2},
-    {"expm1", expm1, -1, 1},  {"log", log, 0.3, 4},    {"log1p", log1p, -0.6, 3},       {"sqrt", sqrt, 0.3, 4},
-    {"rsqrt", rsqrt, 0.3, 4}, {"tanh", tanh, -2, 2},   {"logistic", logistic, -3, 3},   {"sin", sin, -3, 3},
-    {"cos", cos, -3, 3},      {"floor", floor, -3, 3}, {"is_finite", is_finite, -2, 2},
+    {"neg", neg, -2, 2},
+    {"abs", abs, -2, 2},
+    {"sign", sign, -2, 2},
+    {"exp", exp, -2, 2},
+    {"expm1", expm1, -1, 1},
+    {"log", log, 0.3, 4},
+    {"log1p", log1p, -0.6, 3},
+    {"sqrt", sqrt, 0.3, 4},
+    {"rsqrt", rsqrt, 0.3, 4},
+    {"tanh", tanh, -2, 2},
+    {"logistic", logistic, -3, 3},
+    {"sin", sin, -3, 3},
+    {"cos", cos, -3, 3},
+    {"floor", floor, -3, 3},
+    {"is_finite", is_finite, -2, 2},
+    {"ceil", ceil, -3, 3},
+    {"round_nearest_even", round_nearest_even, -3, 3},
+    {"erf", erf, -2, 2},
 };
 constexpr BinaryCase kBinary[] = {
-    {"add", add, -2, 2, -2, 2},         {"sub", sub, -2, 2, -2, 2},         {"mul", mul, -2, 2, -2, 2},
-    {"div", div, -2, 2, 0.5, 2},        {"rem", rem, -4, 4, 0.5, 2},        {"pow", pow, 0.3, 2, -2, 2},
-    {"maximum", maximum, -2, 2, -2, 2}, {"minimum", minimum, -2, 2, -2, 2},
+    {"add", add, -2, 2, -2, 2},     {"sub", sub, -2, 2, -2, 2},         {"mul", mul, -2, 2, -2, 2},
+    {"div", div, -2, 2, 0.5, 2},    {"rem", rem, -4, 4, 0.5, 2},        {"pow", pow, 0.3, 2, -2, 2},
+    {"atan2", atan2, -2, 2, -2, 2}, {"maximum", maximum, -2, 2, -2, 2}, {"minimum", minimum, -2, 2, -2, 2},
 };
 
 TensorFn apply(Tensor (*fn)(const Tensor&)) {
@@ -67,7 +81,7 @@ void add_integers(CaseList& list, const char* op, const TensorFn& fn, bool two, 
 void add_binary(CaseList& list, const BinaryCase& c) {
   for (const DType dtype : kFloats) {
     const TensorType type{dtype, {2, 3}};
-    const bool smooth = dtype == DType::f64 && c.fn != rem;
+    const bool smooth = dtype == DType::f64;
     list.add(c.op, to_string(type), {sample(type, c.low, c.high), sample(type, c.low2, c.high2, 1)}, apply(c.fn),
              smooth ? kSmooth : 0);
   }
@@ -90,6 +104,25 @@ void add_bits(CaseList& list, const char* op, const TensorFn& fn, bool two, bool
   list.add(op, "i1[2,2]", inputs, fn);
 }
 
+void add_reduce_precision(CaseList& list) {
+  const auto add = [&](const std::string& label, const Literal& x, int64_t exponent, int64_t mantissa,
+                       double step = 0) {
+    list.add(
+        "reduce_precision", label + " " + to_string(x.type()), {x},
+        [=](const std::vector<Tensor>& t) { return std::vector<Tensor>{reduce_precision(t[0], exponent, mantissa)}; },
+        step);
+  };
+  for (const DType dtype : kFloats) add("e4m2", sample({dtype, {2, 3}}, -2, 2), 4, 2);
+  // Eighths and their differences are values of the format, on which it is the identity.
+  add("exact", eighths({DType::f64, {2, 3}}), 8, 7, kLinear);
+  const std::vector<double> edges = {0, -0.0, kInf, -kInf, kNaN, 1e30, -1e30, 65504, 65520, 1e-5, -1e-8, 1 + 0x1p-11};
+  add("e5m10 edges", floats(DType::f32, {12}, edges), 5, 10);
+  add("e8m7 edges", floats(DType::f32, {12}, edges), 8, 7);
+  add("e11m52", floats(DType::f64, {3}, {0.1, 1e300, -3}), 11, 52);
+  add("scalar", floats(DType::f32, {}, {0.1}), 8, 7);
+  add("empty", Literal({DType::f32, {0, 2}}), 8, 7);
+}
+
 }  // namespace
 
 void add_elementwise_cases(CaseList& list) {
@@ -100,7 +133,7 @@ void add_elementwise_cases(CaseList& list) {
   add_bits(list, "not", apply(logical_not), false, true);
   for (const BinaryCase& c : kBinary) {
     add_binary(list, c);
-    add_integers(list, c.op, apply(c.fn), true);
+    if (c.fn != static_cast<decltype(c.fn)>(atan2)) add_integers(list, c.op, apply(c.fn), true);
   }
   const std::vector<Literal> i1 = {ints(DType::i1, {4}, {0, 0, 1, 1}), ints(DType::i1, {4}, {0, 1, 0, 1})};
   list.add("maximum", "i1[4]", i1, apply(maximum));
@@ -110,9 +143,15 @@ void add_elementwise_cases(CaseList& list) {
   add_bits(list, "xor", apply(logical_xor), true, true);
   add_bits(list, "shift_left", apply(shift_left), true, false);
   add_bits(list, "shift_right_logical", apply(shift_right_logical), true, false);
+  add_bits(list, "shift_right_arithmetic", apply(shift_right_arithmetic), true, false);
+  add_bits(list, "popcnt", apply(popcnt), false, false);
   const std::vector<Literal> far = {ints(DType::u32, {4}, {-1, -1, -1, -1}), ints(DType::u32, {4}, {31, 32, 33, -1})};
   list.add("shift_left", "far", far, apply(shift_left));
   list.add("shift_right_logical", "far", far, apply(shift_right_logical));
+  list.add("shift_right_arithmetic", "far", far, apply(shift_right_arithmetic));
+  list.add("round_nearest_even", "ties", {floats(DType::f32, {6}, {0.5, 1.5, 2.5, -0.5, -1.5, 2.4999})},
+           apply(round_nearest_even));
+  add_reduce_precision(list);
 }
 
 }  // namespace tenon

@@ -38,6 +38,7 @@ const std::vector<OpCase>& op_cases() {
     add_shape_cases(list);
     add_contract_cases(list);
     add_index_cases(list);
+    add_window_cases(list);
     add_control_cases(list);
     return list.take();
   }();

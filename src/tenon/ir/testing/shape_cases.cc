@@ -118,6 +118,14 @@ void add_concatenate(CaseList& list) {
       kSmooth);
 }
 
+void add_reverse(CaseList& list) {
+  const auto over = [](const Dims& dims) { return [=](const Tensors& x) { return Tensors{reverse(x[0], dims)}; }; };
+  add_moved(list, "reverse", "both", {2, 3}, over({0, 1}));
+  add_moved(list, "reverse", "one", {2, 3, 2}, over({1}));
+  add_f32(list, "reverse", "size one", {1}, over({0}));
+  add_f32(list, "reverse", "empty", {2, 0}, over({1}));
+}
+
 void add_annotations(CaseList& list) {
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i1}) {
     const double step = dtype == DType::f64 ? kSmooth : 0;
@@ -145,6 +153,7 @@ void add_shape_cases(CaseList& list) {
   add_slice(list);
   add_pad(list);
   add_concatenate(list);
+  add_reverse(list);
   add_annotations(list);
 }
 
