@@ -7,6 +7,7 @@
 
 #include "tenon/autodiff/functional.h"
 #include "tenon/ir/ops/elementwise.h"
+#include "tenon/ir/ops/indexing.h"
 #include "tenon/ir/ops/shape.h"
 #include "tenon/nn/module.h"
 
