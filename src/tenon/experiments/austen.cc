@@ -1,6 +1,7 @@
 #include "tenon/experiments/austen.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tenon/config/define.h"
 #include "tenon/data/byte_vocab.h"
@@ -10,6 +11,8 @@
 #include "tenon/nn/initializers.h"
 #include "tenon/optim/adamw.h"
 #include "tenon/optim/learner.h"
+#include "tenon/optim/muon.h"
+#include "tenon/optim/optimizer_by_path.h"
 
 namespace tenon {
 
@@ -45,10 +48,31 @@ CausalLm::Config model(const Austen& args) {
   GatedFeedForward::Config& feed_forward = layer.feed_forward.as<GatedFeedForward>();
   attention.num_heads = args.num_heads;
   feed_forward.hidden_dim = args.hidden_dim;
-  // Tokens must be heard above what untrained layers add to the residual stream.
-  c.embedding.as<Embedding>().init = Normal{0.3};
+  // Logits start small, yet tokens are heard above what untrained layers add to the residual stream.
+  Embedding::Config& embedding = c.embedding.as<Embedding>();
+  embedding.multiplier = std::sqrt(static_cast<double>(args.model_dim));
+  embedding.init = Normal{1 / embedding.multiplier};
   attention.output.as<Linear>().init = FanInNormal{0.2};
   feed_forward.down.as<Linear>().init = FanInNormal{0.2};
+  return c;
+}
+
+// Muon for the layers' matrices; AdamW for the norms and, slowly, for the embedding.
+OptimizerByPath::Config optimizer() {
+  Muon::Config muon;
+  muon.momentum = 0.9;
+  muon.iteration_dtype = DType::f32;
+  AdamW::Config adamw;
+  adamw.b2 = 0.99;
+  OptimizerRule::Config matrices, embedding;
+  matrices.path = "^decoder\\.layers\\..*weight$";
+  matrices.optimizer = muon;
+  embedding.path = "^embedding\\.";
+  embedding.optimizer = adamw;
+  embedding.learning_rate_scale = 0.3;
+  OptimizerByPath::Config c;
+  c.rules = {matrices, embedding};
+  c.otherwise = adamw;
   return c;
 }
 
@@ -63,9 +87,7 @@ Trainer::Config Austen::operator()() const {
   Learner::Config learner;
   learner.learning_rate = CosineWithWarmup{
       .peak = peak_learning_rate, .warmup_steps = max_steps / 20, .total_steps = max_steps, .final_ratio = 0.02};
-  AdamW::Config optimizer;
-  optimizer.b2 = 0.99;
-  learner.optimizer = optimizer;
+  learner.optimizer = optimizer();
   c.learner = learner;
   TextDataset::Config data;
   data.path = data_path;
@@ -84,8 +106,7 @@ void register_austen(ExperimentRegistry& registry) {
                        .hidden_dim = 64,
                        .batch_size = 8,
                        .sequence_length = 32,
-                       .max_steps = 20,
-                       .peak_learning_rate = 1e-2}});
+                       .max_steps = 20}});
 }
 
 }  // namespace tenon
