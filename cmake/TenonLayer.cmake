@@ -7,6 +7,23 @@ function(tenon_discover_tests target prefix)
     DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES LABELS slow TIMEOUT 1800)
 endfunction()
 
+# tenon_embed(<layer> <file> <variable>)
+#
+# Compiles a text file of a layer into it, as the `std::string_view` that <file>'s header (chips.toml: chips_toml.h) declares.
+function(tenon_embed layer file variable)
+  set(source ${CMAKE_SOURCE_DIR}/src/tenon/${layer}/${file})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  file(READ ${source} text)
+  string(REPLACE "." "_" stem ${file})
+  set(code "#include \"tenon/${layer}/${stem}.h\"
+namespace tenon {
+const std::string_view ${variable} = R\"embedded(${text})embedded\";
+}
+")
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/embedded/${layer}_${stem}.cc CONTENT "${code}" @ONLY)
+  target_sources(tenon_${layer} PRIVATE ${CMAKE_BINARY_DIR}/embedded/${layer}_${stem}.cc)
+endfunction()
+
 # tenon_layer(<folder> [DEPS <layer>...] [LIBS <library>...])
 #
 # One folder of src/tenon as an object library `tenon_<folder>` (every *.cc but *_test.cc and main.cc), and its unit tests

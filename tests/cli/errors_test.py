@@ -20,7 +20,7 @@ class CommandLine(CommandTest):
 
     def test_help(self):
         config = [["config", command] for command in ("list", "args", "show")]
-        for command in ([], ["train"], ["generate"], ["config"], *config):
+        for command in ([], ["train"], ["generate"], ["aot"], ["config"], *config):
             done = self.check(run(*command, "--help"))
             self.assertIn("Exit status: 0 done; 2 wrong input", done.stdout)
             self.assertEqual(done.stderr, "")
@@ -128,6 +128,25 @@ class Runs(CommandTest):
         done = self.train(self.root / "run", "model.decoder.num_layers=3", *layers)
         self.check_error(done, 2, "missing_field", *heads)
         self.assertFalse((self.root / "run").exists())
+
+    def test_machines_to_compile_for(self):
+        def aot(*options, **kwargs):
+            return run("aot", "austen_tiny", *options, **kwargs)
+
+        self.check_error(aot(), 2, "--target", "tenon aot --help")
+        self.check_error(run("aot", "austin", "--target", "h100:4"), 2, "unknown_name", "austen")
+        for target, parts in {
+            "v5q:2x2x1": ("unknown_name", '"v5q"', "h100, h200, v4, v5e, v5p, v6e, tpu7x", "did you mean v5p"),
+            "cpu:8": ("unknown_name", '"cpu"', "h100"),
+            "h100": ("invalid_argument", '"h100"', "h100:4"),
+            "v5p:4": ("invalid_argument", "v5p:2x2x1"),
+        }.items():
+            with self.subTest(target):
+                self.check_error(aot("--target", target), 2, *parts)
+        elsewhere = aot("--target", "h100:4", env={"TENON_PLUGIN_PATH": "/nowhere"})
+        self.check_error(elsewhere, 4, "plugin at /nowhere")
+        if not (pathlib.Path(__file__).parents[2] / ".deps/plugins/tpu").exists():
+            self.check_error(aot("--target", "v5p:2x2x1"), 4, "plugin", "scripts/setup --target tpu")
 
     def test_meshes(self):
         four = ["--platform", "cpu:4"]

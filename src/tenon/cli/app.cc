@@ -14,9 +14,9 @@ namespace tenon {
 namespace {
 
 constexpr const char* kExitCodes =
-    "Exit status: 0 done; 2 wrong input (usage, config, shapes); 4 plugin or compiler; 5 missing or damaged files;\n"
-    "             6 the system refused (disk full, permissions); 7 training went non-finite; 70 a bug of Tenon;\n"
-    "             130 interrupted, after saving\n";
+    "Exit status: 0 done; 2 wrong input (usage, config, shapes); 3 too little memory on a device;\n"
+    "             4 plugin or compiler; 5 missing or damaged files; 6 the system refused (disk full, permissions);\n"
+    "             7 training went non-finite; 70 a bug of Tenon; 130 interrupted, after saving\n";
 
 constexpr const char* kOrder =
     "Order: first what begins with `args.`, in files and then in --set: the arguments that an experiment's config is\n"
@@ -54,6 +54,13 @@ void add_generate(CLI::App& app, GenerateCommand& c) {
   generate->add_option("--plugin", c.plugins, "shared library that adds modules; may be given again")
       ->expected(1)
       ->take_all();
+}
+
+void add_aot(CLI::App& app, AotCommand& c) {
+  CLI::App* aot = app.add_subcommand("aot", "compiles an experiment's training step for a machine that isn't here");
+  add_experiment_options(*aot, c.experiment);
+  aot->add_option("--target", c.target, "TPU generation and chips, as v5p:2x2x1, or GPU kind and number, as h100:4")
+      ->required();
 }
 
 struct ConfigCommands {
@@ -108,9 +115,11 @@ int run_app(int argc, char** argv) {
   app.fallthrough(false);
   TrainCommand train;
   GenerateCommand generate;
+  AotCommand aot;
   ExperimentOptions shown;
   add_train(app, train);
   add_generate(app, generate);
+  add_aot(app, aot);
   const ConfigCommands config = add_config(app, shown);
   try {
     app.parse(argc, argv);
@@ -123,6 +132,8 @@ int run_app(int argc, char** argv) {
       run_train(train);
     } else if (app.got_subcommand("generate")) {
       run_generate(generate);
+    } else if (app.got_subcommand("aot")) {
+      run_aot(aot);
     } else if (config.list->parsed()) {
       run_config_list();
     } else if (config.args->parsed()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tenon/aot/step_report.h"
 #include "tenon/base/plugin_library.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
@@ -81,6 +82,12 @@ void run_generate(const GenerateCommand& command) {
   const auto decoded = static_cast<double>(result.tokens.empty() ? 0 : result.tokens.size() - 1);
   fmt::print(stderr, "{} tokens from step {}: the first after {:.0f} ms, then {:.0f} a second\n", result.tokens.size(),
              generator.step(), 1000 * result.prefill_seconds, decoded / std::max(result.decode_seconds, 1e-9));
+}
+
+void run_aot(const AotCommand& command) {
+  const StepReport report = compile_train_step(resolve(command.experiment), command.target);
+  print_text(format_report(report) + "\n");
+  report.require_fit();
 }
 
 void run_config_list() {

@@ -29,6 +29,13 @@ struct GenerateCommand {
 };
 void run_generate(const GenerateCommand& command);
 
+struct AotCommand {
+  ExperimentOptions experiment;
+  std::string target;
+};
+// Throws `out_of_memory` after printing when the step doesn't fit.
+void run_aot(const AotCommand& command);
+
 void run_config_list();
 void run_config_args(const ExperimentOptions& options);
 void run_config_show(const ExperimentOptions& options);

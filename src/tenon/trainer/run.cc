@@ -11,6 +11,7 @@
 #include "tenon/data/prefetch.h"
 #include "tenon/trainer/summary_jsonl.h"
 #include "tenon/trainer/summary_tensorboard.h"
+#include "tenon/trainer/trace_step.h"
 
 namespace tenon {
 namespace {
@@ -57,16 +58,13 @@ void Run::open_dir() {
 
 void Run::compile_programs() {
   if (options_.backend == nullptr) options_.backend = Backend::open(options_.platform);
-  const Mesh mesh = config_.mesh.resolve(options_.backend->num_devices());
+  const StepSettings step = step_settings(config_, options_.backend->num_devices());
+  const Mesh& mesh = step.mesh;
   log_.line(fmt::format("{} x {} ({}), mesh {}", mesh.num_devices(), options_.backend->platform(),
                         options_.backend->device_kind(), to_string(mesh)));
   log_.line(trainer_.data().describe());
   log_.line(format_parameters(describe_state(trainer_.model())));
-  SessionSettings settings{
-      options_.backend,
-      {mesh, batch_types(config_.data->batch_size, config_.data->sequence_length), config_.accumulation},
-      config_.seed,
-      options_.compile_cache ? &cache_ : nullptr};
+  SessionSettings settings{options_.backend, step, config_.seed, options_.compile_cache ? &cache_ : nullptr};
   session_ = std::make_unique<TrainSession>(trainer_.model(), trainer_.learner(), std::move(settings));
   log_.line(format_compiled("train step", session_->train_executable()));
   log_.line(fmt::format("train step: {:.3f} GFLOPs", session_->flops() / 1e9));

@@ -7,6 +7,7 @@
 #include "tenon/data/dataset.h"
 #include "tenon/nn/model.h"
 #include "tenon/optim/learner.h"
+#include "tenon/trainer/build_part.h"
 #include "tenon/trainer/run.h"
 
 namespace tenon {
@@ -48,20 +49,6 @@ std::string format_final(const TrainResult& r) {
   return fmt::format("final: step={} train_loss={:.4f} eval_loss={} bits_per_byte={} tokens_per_s={:.4f}", r.step,
                      r.train_loss, optional(r.eval_loss), optional(r.bits_per_byte), r.tokens_per_s);
 }
-
-namespace {
-
-template <class I>
-std::unique_ptr<I> build_part(std::string_view name, const Slot<I>& slot) {
-  try {
-    return slot.build();
-  } catch (Error& e) {
-    e.prefix(name);
-    throw;
-  }
-}
-
-}  // namespace
 
 Trainer::Trainer(const Config& config)
     : config_(config),

@@ -1,0 +1,21 @@
+#include "tenon/trainer/trace_step.h"
+
+#include "tenon/config/validate.h"
+#include "tenon/trainer/build_part.h"
+
+namespace tenon {
+
+StepSettings step_settings(const Trainer::Config& config, int64_t num_devices) {
+  return {config.mesh.resolve(num_devices), batch_types(config.data->batch_size, config.data->sequence_length),
+          config.accumulation};
+}
+
+TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices) {
+  validate(config);
+  const std::unique_ptr<Model> model = build_part("model", config.model);
+  const std::unique_ptr<Learner> learner = build_part("learner", config.learner);
+  const StepSettings settings = step_settings(config, num_devices);
+  return {settings.mesh, make_train_program(*model, *learner, settings)};
+}
+
+}  // namespace tenon

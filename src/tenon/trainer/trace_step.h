@@ -1,0 +1,20 @@
+// The train step of a whole config, for who compiles it without running it.
+#pragma once
+
+#include "tenon/trainer/train_step.h"
+#include "tenon/trainer/trainer.h"
+
+namespace tenon {
+
+// The train step of a run on so many devices. Throws `mesh_mismatch`.
+StepSettings step_settings(const Trainer::Config& config, int64_t num_devices);
+
+// What Trainer::run compiles on so many devices, traced without reading any data.
+struct TracedStep {
+  Mesh mesh;
+  TrainProgram step;
+};
+// Checks the whole config. Throws as Trainer, step_settings and make_train_program do.
+TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices);
+
+}  // namespace tenon

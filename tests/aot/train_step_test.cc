@@ -1,0 +1,101 @@
+// The very training step of an experiment, compiled for machines that aren't here.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "tenon/aot/step_report.h"
+#include "tenon/config/registry.h"
+#include "tenon/data/byte_vocab.h"
+#include "tenon/experiments/austen.h"
+#include "tenon/experiments/experiment.h"
+#include "tenon/ir/ops.h"
+#include "tenon/pjrt/plugin.h"
+#include "tenon/runtime/jit.h"
+
+namespace tenon {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kDevices = 4;
+
+// Bytes of parameters and both AdamW moments, f32, before any sharding or padding; counted by hand from the arguments.
+int64_t state_bytes(const AustenArgs& a) {
+  const int64_t attention = 4 * a.model_dim * a.model_dim, feed_forward = 3 * a.model_dim * a.hidden_dim;
+  const int64_t layer = attention + feed_forward + 2 * a.model_dim;  // two norms
+  const int64_t params = kByteVocabSize * a.model_dim + a.num_layers * layer + a.model_dim;
+  return 3 * params * static_cast<int64_t>(sizeof(float));
+}
+
+struct Machine {
+  const char *target, *kind, *name;
+};
+void PrintTo(const Machine& machine, std::ostream* out) { *out << machine.target; }
+
+class SlowTrainStep : public ::testing::TestWithParam<Machine> {
+ protected:
+  void SetUp() override {
+    const Result<std::string> plugin = pjrt::find_plugin(AotTarget::parse(GetParam().target).platform);
+    if (!plugin) GTEST_SKIP() << plugin.error().what();
+    register_everything(Registry::global());
+  }
+};
+
+TEST_P(SlowTrainStep, OfAustenIsShardedAndDonated) {
+  static_assert(kByteVocabSize % 2 == 1, "a vocabulary that no mesh divides");
+  const AustenArgs args;
+  Trainer::Config config = austen(args);
+  config.mesh.fsdp = 2;
+  config.mesh.model = 2;
+  const StepReport report = compile_train_step(config, GetParam().target);
+  std::cout << format_report(report) << "\n";
+
+  EXPECT_EQ(report.compiled.num_devices, kDevices);
+  EXPECT_THAT(report.compiled.device_kind, HasSubstr(GetParam().kind));
+  const pjrt::MemoryStats& memory = report.compiled.memory;
+  const int64_t quarter = state_bytes(args) / kDevices;
+  // Every argument is cut in four but norms, batch and the vocabulary's padding, which are small. TPUs pad rows to 128:
+  // model_dim over two axes makes some half empty.
+  EXPECT_GE(memory.argument, quarter);
+  EXPECT_LE(memory.argument, 2 * quarter);
+  // The state takes its own place, all of it.
+  EXPECT_GE(memory.alias, quarter);
+  EXPECT_LT(memory.output - memory.alias, 16 * 1024);
+  EXPECT_LT(memory.argument - memory.alias, 64 * 1024);  // batch, seed, step, scalars
+  EXPECT_GT(memory.temporary, 0);
+  EXPECT_GE(memory.peak, memory.argument);
+  EXPECT_LE(memory.peak, memory.total());
+  EXPECT_TRUE(report.fits());
+  // Parameters are gathered over fsdp, activations summed over model.
+  const std::map<std::string, int64_t> collectives = count_collectives(report.compiled.instructions);
+  EXPECT_TRUE(collectives.contains("all-gather"));
+  EXPECT_TRUE(collectives.contains("all-reduce"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, SlowTrainStep,
+                         ::testing::Values(Machine{"v5p:2x2x1", "TPU v5", "V5p"}, Machine{"h100:4", "H100", "H100"}),
+                         [](const auto& machine) { return machine.param.name; });
+
+// What libtpu lets a program use is what the chip table says.
+TEST(SlowChips, TpuMemoryIsWhatTheCompilerSays) {
+  if (const Result<std::string> plugin = pjrt::find_plugin("tpu"); !plugin) GTEST_SKIP() << plugin.error().what();
+  const std::vector<TensorType> terabyte{{DType::f32, {1 << 30, 256}}};
+  for (const char* target : {"v4:2x2x1", "v5e:2x2", "v5p:2x2x1", "v6e:2x2", "tpu7x:2x2x1"}) {
+    const AotTarget machine_name = AotTarget::parse(target);
+    const AotMachine machine = AotMachine::open(machine_name);
+    ProgramSpec spec;
+    spec.mesh = Mesh{{"data", machine.num_devices()}};
+    Graph graph = make_graph(terabyte, [](const std::vector<Tensor>& x) { return std::vector<Tensor>{x[0] + x[0]}; });
+    const double gib =
+        static_cast<double>(ChipTable::builtin().find(machine_name.name).memory_bytes) / (int64_t{1} << 30);
+    try {
+      machine.compile(spec.mesh, make_program(graph, spec));
+      ADD_FAILURE() << target << " takes a terabyte";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::out_of_memory) << e.what();
+      EXPECT_THAT(e.what(), HasSubstr(fmt::format("available HBM ({:.2f}G)", gib)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,48 @@
+"""`tenon aot`, with the plugins that are installed."""
+
+import unittest
+
+from support import CommandTest, run
+
+MESH = ["--set", "mesh.fsdp=2", "--set", "mesh.model=2"]
+
+
+class Aot(CommandTest):
+    def aot(self, target, *options):
+        done = run("aot", "austen_tiny", "--target", target, *options)
+        if done.returncode == 4 and "scripts/setup --target" in done.stderr:
+            self.skipTest(done.stderr.strip())
+        return done
+
+    def check_report(self, target, kind):
+        """Needs no data: there is none under austen_tiny's path here."""
+        out = self.check(self.aot(target, *MESH, "--set", "data.path=/nowhere")).stdout
+        self.assertRegex(out, rf"^4 x {kind}, mesh fsdp=2,model=2\n")
+        self.assertRegex(out, r"\ntrain step: compiled in \d+\.\d s, \d+\.\d{3} GFLOPs\n")
+        self.assertRegex(out, r"\ncollectives: .*\d+ all-reduce")
+        for part in ("arguments", "results", "temporaries", "code", "in all", "peak"):
+            self.assertRegex(out, rf"\n  {part} +\d+(\.\d)? [KM]?i?B\b")
+        self.assertTrue(out.endswith("\nfits: yes\n"), out)
+
+    def test_gpu(self):
+        self.check_report("h100:4", "NVIDIA H100 80GB HBM3")
+        done = self.aot("h100:4", "--set", "mesh.fsdp=3")
+        self.check_error(done, 2, "mesh_mismatch")
+
+    def test_tpu(self):
+        self.check_report("v5p:2x2x1", "TPU v5")
+        self.check_error(self.aot("v5p:3x1x1"), 4, "v5p:3x1x1", "not divisible")
+
+    def test_too_large_for_a_gpu(self):
+        """XLA's GPU compiler goes on: we say so, after all the numbers."""
+        done = self.aot("h100:1", "--set", "model.vocab_size=400000000")
+        self.check_error(done, 3, "out_of_memory", "h100", "at most 79.1 GiB")
+        self.assertTrue(done.stdout.endswith("\nfits: no\n"), done.stdout)
+
+    def test_too_large_for_a_tpu(self):
+        done = self.aot("v5e:1x1", "--set", "model.vocab_size=400000000")
+        self.check_error(done, 3, "out_of_memory", "HBM")
+
+
+if __name__ == "__main__":
+    unittest.main()
