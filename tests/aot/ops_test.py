@@ -7,11 +7,12 @@ split until the culprit is alone.
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
 
-COMPILER = os.environ["TENON_OP_COMPILER"]
+COMPILER = [os.environ["TENON_OP_COMPILER"]]
 TARGET = os.environ["TENON_TARGET"]
 BATCH = 64  # cases in a program
 HANG_S = 600  # a program that takes longer has hung the compiler
@@ -21,13 +22,14 @@ NO_PLUGIN = 77
 class Compiler:
     """A process that compiles, started anew after one that died."""
 
-    def __init__(self):
+    def __init__(self, command):
+        self.command = command
         self.process = self.log = None
 
     def start(self):
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [COMPILER, TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, encoding="utf-8"
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, encoding="utf-8"
         )
 
     def stop(self):
@@ -71,22 +73,45 @@ def culprits(compiler, numbers):
     return {**culprits(compiler, numbers[:half]), **culprits(compiler, numbers[half:])} or {tuple(numbers): words}
 
 
+FAKE = """
+import os, sys
+for line in sys.stdin:
+    cases = {int(word) for word in line.split()}
+    if 5 in cases:
+        print("it breaks", file=sys.stderr, flush=True)
+        os.abort()
+    print("error 9 is wrong" if 9 in cases else "error too many" if {2, 3} <= cases else "ok", flush=True)
+"""
+
+
+class Culprits(unittest.TestCase):
+    """What is said of a compiler that can't do everything."""
+
+    def test_are_found_alone(self):
+        compiler = Compiler([sys.executable, "-c", FAKE])
+        found = culprits(compiler, list(range(16)))
+        compiler.stop()
+        self.assertEqual(
+            found, {(2, 3): "too many", (5,): "ended by SIGABRT: it breaks", (9,): "9 is wrong"}
+        )
+
+
 class Ops(unittest.TestCase):
     def test_all_compile(self):
-        listed = subprocess.run([COMPILER], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout.splitlines()
+        listed = subprocess.run(COMPILER, stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout.splitlines()
         rows = {line.split()[1] for line in listed if line.startswith("row ")}
         cases = [line.removeprefix("case ") for line in listed if line.startswith("case ")]
         self.assertEqual(rows, {case.split()[0] for case in cases})
         self.assertTrue(rows)
 
         probe = subprocess.run(
-            [COMPILER, TARGET], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8"
+            [*COMPILER, TARGET], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8"
         )
         if probe.returncode == NO_PLUGIN:
             self.skipTest(probe.stdout.strip())
         self.assertEqual(probe.returncode, 0)
 
-        compiler, failed = Compiler(), {}
+        compiler, failed = Compiler([*COMPILER, TARGET]), {}
         for begin in range(0, len(cases), BATCH):
             failed.update(culprits(compiler, list(range(begin, min(begin + BATCH, len(cases))))))
         if compiler.process is not None:

@@ -28,6 +28,7 @@ int64_t state_bytes(const AustenArgs& a) {
 
 struct Machine {
   const char *target, *kind, *name;
+  double padding;  // arguments may take so many times their bytes
 };
 void PrintTo(const Machine& machine, std::ostream* out) { *out << machine.target; }
 
@@ -53,10 +54,10 @@ TEST_P(SlowTrainStep, OfAustenIsShardedAndDonated) {
   EXPECT_THAT(report.compiled.device_kind, HasSubstr(GetParam().kind));
   const pjrt::MemoryStats& memory = report.compiled.memory;
   const int64_t quarter = state_bytes(args) / kDevices;
-  // Every argument is cut in four but norms, batch and the vocabulary's padding, which are small. TPUs pad rows to 128:
-  // model_dim over two axes makes some half empty.
+  // All that is large is cut in four, the vocabulary too: replicating it would take 12 % more. TPUs pad rows to 128
+  // elements, and half of model_dim is 64.
   EXPECT_GE(memory.argument, quarter);
-  EXPECT_LE(memory.argument, 2 * quarter);
+  EXPECT_LE(static_cast<double>(memory.argument), GetParam().padding * static_cast<double>(quarter));
   // The state takes its own place, all of it.
   EXPECT_GE(memory.alias, quarter);
   EXPECT_LT(memory.output - memory.alias, 16 * 1024);
@@ -72,7 +73,8 @@ TEST_P(SlowTrainStep, OfAustenIsShardedAndDonated) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, SlowTrainStep,
-                         ::testing::Values(Machine{"v5p:2x2x1", "TPU v5", "V5p"}, Machine{"h100:4", "H100", "H100"}),
+                         ::testing::Values(Machine{"v5p:2x2x1", "TPU v5", "V5p", 2},
+                                           Machine{"h100:4", "H100", "H100", 1.02}),
                          [](const auto& machine) { return machine.param.name; });
 
 // What libtpu lets a program use is what the chip table says.

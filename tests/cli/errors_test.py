@@ -136,7 +136,7 @@ class Runs(CommandTest):
         self.check_error(aot(), 2, "--target", "tenon aot --help")
         self.check_error(run("aot", "austin", "--target", "h100:4"), 2, "unknown_name", "austen")
         for target, parts in {
-            "v5q:2x2x1": ("unknown_name", '"v5q"', "h100, h200, v4, v5e, v5p, v6e, tpu7x", "did you mean v5p"),
+            "v5q:2x2x1": ("unknown_name", '"v5q"', "h100, h200, tpu7x, v4, v5e, v5p, v6e", "did you mean v5e or v5p?"),
             "cpu:8": ("unknown_name", '"cpu"', "h100"),
             "h100": ("invalid_argument", '"h100"', "h100:4"),
             "v5p:4": ("invalid_argument", "v5p:2x2x1"),

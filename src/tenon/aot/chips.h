@@ -16,7 +16,6 @@ struct Chip {
   std::string source;        // where that is from
 };
 
-// Chips by name, in the order of the text.
 class ChipTable {
  public:
   // A TOML table for each chip, with the keys of chips.toml. Errors at `filename`:line: what parse_toml gives,
@@ -25,6 +24,7 @@ class ChipTable {
   // The chips Tenon knows: chips.toml, compiled in.
   static const ChipTable& builtin();
 
+  // By name.
   const std::vector<Chip>& chips() const { return chips_; }
   // Throws `unknown_name` with the list and the nearest names.
   const Chip& find(std::string_view name) const;
