@@ -59,9 +59,8 @@ Status to_status(const PJRT_Api* api, PJRT_Error* error, std::string_view doing,
   const int kind_number = number_of(kind.code);
   if (kind_number == PJRT_Error_Code_UNIMPLEMENTED) code = ErrorCode::unsupported;
   if (kind_number == PJRT_Error_Code_RESOURCE_EXHAUSTED) code = ErrorCode::out_of_memory;
-  Error result(code,
-               fmt::format("the plugin failed to {}: {}: {}", doing, name_of(kind_number),
-                           std::string_view(words.message, words.message_size)));
+  Error result(code, fmt::format("the plugin failed to {}: {}: {}", doing, name_of(kind_number),
+                                 std::string_view(words.message, words.message_size)));
   ignore(api, error);
   if (kind_number == PJRT_Error_Code_RESOURCE_EXHAUSTED) {
     return std::move(result).hint(
