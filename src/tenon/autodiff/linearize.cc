@@ -60,8 +60,8 @@ void Linearizer::forward(OpId id, ValueMap& map) {
   if (!any_active(op) || op.def->name == "stop_gradient") return;
   Step step{here, cloned, {}};
   const MarkScope mark(trace_, op.mark);
-  if (is_scan(op) || is_cond(op)) {
-    LinearizedOp linear = is_scan(op) ? linearize_scan(trace_, here, active_) : linearize_cond(trace_, here, active_);
+  if (const auto linearize = structural_rule(op)) {
+    LinearizedOp linear = linearize(trace_, here, active_);
     step.results = std::move(linear.results);
     step.pullback = std::move(linear.pullback);
     const std::vector<ValueId>& old = trace_.op(id).results;
@@ -93,7 +93,7 @@ Linearizer::Pulled Linearizer::pull_op(const Step& step, const std::vector<Tenso
         .at(std::string(trace_.path_of(op)))
         .hint(std::string(op.def->vjp_note));
   }
-  VjpArgs args{op.attrs, {}, step.results, cts, {}};
+  VjpArgs args{op.attrs, {}, step.results, cts, {}, op.regions};
   for (ValueId v : op.operands) {
     args.operands.push_back(trace_.tensor(v));
     args.active.push_back(is_active(v));

@@ -18,19 +18,6 @@ std::vector<ValueId> active_captures(const Trace& trace, const OpInfo& op, const
   return out;
 }
 
-// Which results of a region depend on what is active, without keeping what finding out emits.
-std::vector<bool> active_results(Trace& trace, RegionId region, const std::vector<bool>& params,
-                                 const std::vector<ValueId>& captured) {
-  std::vector<TensorType> types;
-  for (ValueId v : trace.region(region).params) types.push_back(trace.value(v).type);
-  std::vector<bool> out;
-  trace_region(trace, types, [&](const std::vector<Tensor>& args) {
-    out = Linearizer(trace, region, args, params, captured).active_results();
-    return std::vector<Tensor>{};
-  });
-  return out;
-}
-
 struct ScanSplit {
   RegionId body;
   int64_t length = 0;
@@ -164,6 +151,18 @@ std::vector<Tensor> operand_tensors(Trace& trace, const OpInfo& op) {
 
 }  // namespace
 
+std::vector<bool> active_results(Trace& trace, RegionId region, const std::vector<bool>& params,
+                                 const std::vector<ValueId>& captured) {
+  std::vector<TensorType> types;
+  for (ValueId v : trace.region(region).params) types.push_back(trace.value(v).type);
+  std::vector<bool> out;
+  trace_region(trace, types, [&](const std::vector<Tensor>& args) {
+    out = Linearizer(trace, region, args, params, captured).active_results();
+    return std::vector<Tensor>{};
+  });
+  return out;
+}
+
 LinearizedOp linearize_scan(Trace& trace, OpId id, const std::unordered_set<ValueId>& active) {
   const OpInfo& op = trace.op(id);
   const ScanSplit s = split_scan(trace, op, active);
@@ -207,6 +206,10 @@ LinearizedOp linearize_cond(Trace& trace, OpId id, const std::unordered_set<Valu
     return result;
   };
   return out;
+}
+
+StructuralRule structural_rule(const OpInfo& op) {
+  return is_scan(op) ? linearize_scan : is_cond(op) ? linearize_cond : is_manual(op) ? linearize_manual : nullptr;
 }
 
 }  // namespace tenon

@@ -16,6 +16,11 @@ struct Printer {
   std::string operator()(const Dims& v) const { return fmt::format("[{}]", fmt::join(v, ", ")); }
   std::string operator()(DType v) const { return std::string(to_string(v)); }
   std::string operator()(const PartitionSpec& v) const { return fmt::format("<{}>", to_string(v)); }
+  std::string operator()(const std::vector<PartitionSpec>& v) const {
+    std::vector<std::string> out;
+    for (const PartitionSpec& spec : v) out.push_back((*this)(spec));
+    return fmt::format("[{}]", fmt::join(out, ", "));
+  }
   std::string operator()(const LiteralPtr& v) const {
     std::string out = to_string(v->type()) + "{";
     for (int64_t i = 0; i < v->size(); ++i) {

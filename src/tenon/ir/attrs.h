@@ -14,7 +14,8 @@
 namespace tenon {
 
 using LiteralPtr = std::shared_ptr<const Literal>;
-using AttrValue = std::variant<bool, int64_t, double, std::string, Dims, DType, PartitionSpec, LiteralPtr>;
+using AttrValue = std::variant<bool, int64_t, double, std::string, Dims, DType, PartitionSpec, LiteralPtr,
+                               std::vector<PartitionSpec>>;
 
 class Attrs {
  public:
@@ -31,6 +32,7 @@ class Attrs {
   const Dims& dims(std::string_view name) const { return get<Dims>(name); }
   DType dtype(std::string_view name) const { return get<DType>(name); }
   const PartitionSpec& spec(std::string_view name) const { return get<PartitionSpec>(name); }
+  const std::vector<PartitionSpec>& specs(std::string_view name) const { return get<std::vector<PartitionSpec>>(name); }
   const Literal& literal(std::string_view name) const { return *get<LiteralPtr>(name); }
 
   const std::vector<std::pair<std::string_view, AttrValue>>& items() const { return items_; }

@@ -42,6 +42,8 @@ class HloWriter {
 
   // A name nothing else has.
   std::string fresh();
+  // A number no other collective of the program has.
+  int64_t fresh_channel() { return ++channels_; }
   void bind(ValueId v, std::string name) { names_[v] = std::move(name); }
   // Names the results of `op` and writes "%n = text loc(…)".
   void define(const OpInfo& op, const std::string& text);
@@ -59,7 +61,7 @@ class HloWriter {
   const Mesh* mesh_;
   bool locations_;
   int depth_ = 1;
-  int64_t next_ = 0;
+  int64_t next_ = 0, channels_ = 0;
   std::string text_;
   std::unordered_map<ValueId, std::string> names_;
 };

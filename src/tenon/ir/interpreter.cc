@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "tenon/ir/device_group.h"
 #include "tenon/ir/op_def.h"
 
 namespace tenon {
@@ -9,21 +14,29 @@ namespace {
 
 class Interpreter {
  public:
-  Interpreter(const Trace& trace, const Observer& observer)
-      : trace_(trace), observer_(observer), values_(trace.num_values()) {}
+  Interpreter(const Trace& trace, const Observer& observer, int64_t device = 0, DeviceGroup* group = nullptr)
+      : trace_(trace), observer_(observer), device_(device), group_(group), values_(trace.num_values()) {}
 
   std::vector<Literal> run(RegionId region, std::vector<Literal> args) {
     const RegionInfo& info = trace_.region(region);
     for (size_t i = 0; i < args.size(); ++i) values_[info.params[i]] = std::move(args[i]);
-    for (OpId id : info.ops) run_op(trace_.op(id));
+    for (OpId id : info.ops) run_op(id);
     std::vector<Literal> out;
     for (ValueId v : info.results) out.push_back(values_[v]);
     return out;
   }
 
  private:
-  void run_op(const OpInfo& op) {
+  void run_op(OpId id) {
+    const OpInfo& op = trace_.op(id);
     EvalArgs args{trace_, op, {}, {}, [this](RegionId r, std::vector<Literal> a) { return run(r, std::move(a)); }};
+    args.run_devices = [this](RegionId r, const std::vector<int64_t>& devices, std::vector<std::vector<Literal>> a) {
+      return run_devices(r, devices, std::move(a));
+    };
+    args.device = device_;
+    if (group_ != nullptr) {
+      args.exchange = [this, id](const Literal& mine) { return group_->exchange(device_, id, mine); };
+    }
     for (ValueId v : op.operands) args.operands.push_back(&values_[v]);
     for (ValueId v : op.results) args.results.push_back(trace_.value(v).type);
     std::vector<Literal> results = op.def->eval(args);
@@ -36,8 +49,40 @@ class Interpreter {
     }
   }
 
+  // The region once for each device, at the same time, as they wait for each other at collectives. It reads nothing
+  // from outside, so each starts with no values. The first error of any is thrown.
+  std::vector<std::vector<Literal>> run_devices(RegionId region, const std::vector<int64_t>& devices,
+                                                std::vector<std::vector<Literal>> args) {
+    DeviceGroup group(devices.size());
+    std::mutex mutex;
+    std::exception_ptr error;
+    const Observer one_at_a_time = [&](const OpInfo& op, std::span<const Literal> results) {
+      const std::scoped_lock lock(mutex);
+      observer_(op, results);
+    };
+    const Observer observer = observer_ ? one_at_a_time : Observer();
+    std::vector<std::vector<Literal>> out(devices.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < devices.size(); ++i) {
+      threads.emplace_back([&, i] {
+        try {
+          out[i] = Interpreter(trace_, observer, devices[i], &group).run(region, std::move(args[i]));
+        } catch (...) {
+          const std::scoped_lock lock(mutex);
+          if (!error) error = std::current_exception();
+        }
+        group.leave();
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    if (error) std::rethrow_exception(error);
+    return out;
+  }
+
   const Trace& trace_;
   const Observer& observer_;
+  int64_t device_;
+  DeviceGroup* group_;
   std::vector<Literal> values_;
 };
 

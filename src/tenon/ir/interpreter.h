@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-// Called with every value an op makes, in order of execution.
+// Called with every value an op makes, in order of execution; in manual regions once for every device, one at a time.
 using Observer = std::function<void(const OpInfo& op, std::span<const Literal> results)>;
 
 // Runs `graph` on `args`. Throws `shape_mismatch` when their types aren't those of its parameters.

@@ -8,6 +8,7 @@
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/ops/table.h"
 #include "tenon/ir/testing/op_cases.h"
 #include "tenon/ir/verify.h"
 
@@ -23,12 +24,18 @@ const OpDef* find_op(const std::string& name) {
   return nullptr;
 }
 
-// The op of the case's row in its graph: the last one of its name.
-OpId op_of(const OpCase& c, const Trace& trace, RegionId region) {
+// The op of the case's row in its graph: the last one of its name. Collectives stand in a manual region.
+OpId find_in(const OpCase& c, const Trace& trace, RegionId region) {
   OpId found = kNoId;
   for (const OpId id : trace.region(region).ops) {
-    if (trace.op(id).def->name == c.op) found = id;
+    const OpInfo& op = trace.op(id);
+    if (op.def->name == c.op) found = id;
+    if (is_manual(op) && found == kNoId) found = find_in(c, trace, op.regions[0]);
   }
+  return found;
+}
+OpId op_of(const OpCase& c, const Trace& trace, RegionId region) {
+  const OpId found = find_in(c, trace, region);
   EXPECT_NE(found, kNoId) << c.name() << " doesn't trace its op";
   return found;
 }
@@ -102,6 +109,7 @@ Gradient gradient_of(const OpCase& c, const std::vector<bool>& active) {
     for (const ValueId v : op.operands) args.operands.push_back(trace.tensor(v));
     for (const ValueId v : op.results) args.results.push_back(trace.tensor(v));
     args.active.resize(op.operands.size(), false);
+    args.regions = op.regions;
     const std::vector<Tensor> all = op.def->vjp(args);
     EXPECT_EQ(all.size(), op.operands.size()) << "one cotangent per operand";
     std::vector<Tensor> cotangents;
@@ -176,6 +184,8 @@ TEST(OpContract, GradientsAreCentralDifferences) {
       }
     }
   }
+  // Derivatives of collectives are whole programs: autodiff/manual_grad_test.cc.
+  for (const OpDef* def : collective_defs()) checked.emplace(def->name);
   for (const OpDef* def : op_table()) {
     if (def->vjp == nullptr || def->name == "stop_gradient") continue;
     EXPECT_TRUE(checked.contains(std::string(def->name))) << def->name << " has a vjp but no case with a step";
@@ -185,7 +195,7 @@ TEST(OpContract, GradientsAreCentralDifferences) {
 // In every dtype a cotangent has its operand's type, and asking for one operand only gives what asking for all does.
 TEST(OpContract, GradientsOfOneOperandAreThoseOfAll) {
   for (const OpCase& c : op_cases()) {
-    if (find_op(c.op)->vjp == nullptr || c.label == "edges") continue;
+    if (find_op(c.op)->vjp == nullptr || c.label == "edges" || c.mesh.num_devices() > 1) continue;
     const std::vector<bool> floats = float_inputs(c);
     if (std::count(floats.begin(), floats.end(), true) == 0) continue;
     SCOPED_TRACE(c.name());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,13 @@ struct EvalArgs {
   std::vector<TensorType> results;
   // Interprets a region of the op.
   std::function<std::vector<Literal>(RegionId, std::vector<Literal>)> run;
+  // Interprets a region that captures nothing on each of these devices, at the same time.
+  std::function<std::vector<std::vector<Literal>>(RegionId, const std::vector<int64_t>& devices,
+                                                  std::vector<std::vector<Literal>> args)>
+      run_devices = {};
+  // In a manual region: this device, and what every device brings to this op. Empty outside.
+  int64_t device = 0;
+  std::function<std::map<int64_t, Literal>(const Literal& mine)> exchange = {};
   const Attrs& attrs() const { return op.attrs; }
   const Literal& operand(size_t i) const { return *operands[i]; }
 };
@@ -36,6 +44,7 @@ struct VjpArgs {
   std::vector<Tensor> operands, results;
   std::vector<Tensor> cotangents;  // one per result; empty: zero
   std::vector<bool> active;        // which operands want a cotangent
+  std::vector<RegionId> regions = {};
   const Tensor& operand(size_t i) const { return operands[i]; }
   const Tensor& cotangent() const { return cotangents[0]; }
 };

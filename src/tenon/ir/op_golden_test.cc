@@ -30,7 +30,8 @@ TEST(OpGolden, StableHloOfEveryOp) {
   for (const OpDef* def : op_table()) {
     const std::string name(def->name);
     ASSERT_TRUE(first.contains(name)) << name << " has no case in testing/";
-    text += "// " + name + "\n" + print(graph_of(*first.at(name)));
+    const OpCase& c = *first.at(name);
+    text += "// " + name + "\n" + print(graph_of(c), c.mesh.num_devices() > 1 ? &c.mesh : nullptr);
   }
   const std::string file = std::string(TENON_SOURCE_DIR) + "/src/tenon/ir/testing/golden_ops.txt";
   if (std::getenv("TENON_UPDATE_GOLDEN") != nullptr) write_file_atomic(file, text).value();

@@ -5,8 +5,10 @@
 #include <map>
 #include <set>
 
+#include "tenon/autodiff/functional.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/op_def.h"
+#include "tenon/ir/ops.h"
 #include "tenon/ir/testing/op_cases.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/executable.h"
@@ -17,26 +19,31 @@ namespace {
 
 using Cases = std::vector<const OpCase*>;
 
-std::vector<Literal> run_on(const std::shared_ptr<const Backend>& backend, const Graph& graph,
+std::vector<Literal> run_on(const std::shared_ptr<const Backend>& backend, const Mesh& mesh, const Graph& graph,
                             const std::vector<Literal>& inputs) {
   Program p;
-  p.text = emit_stablehlo(graph, {});
+  EmitOptions options;
+  options.mesh = mesh;
+  p.text = emit_stablehlo(graph, options);
+  p.num_devices = mesh.num_devices();
   p.arg_types = graph.param_types();
   p.result_types = graph.result_types();
   p.arg_specs.resize(p.arg_types.size());
   p.result_specs.resize(p.result_types.size());
-  const Executable program = compile(backend, Mesh(), p);
+  const Executable program = compile(backend, mesh, p);
   std::vector<Array> args;
-  for (const Literal& x : inputs) args.push_back(Array::from_literal(backend, Mesh(), {}, x));
+  for (const Literal& x : inputs) args.push_back(Array::from_literal(backend, mesh, {}, x));
   std::vector<Literal> out;
   for (const Array& x : program(args)) out.push_back(x.to_literal());
   return out;
 }
 
 // Ops whose floats may differ in the last places: approximations, and sums in another order or with fused products.
-const std::set<std::string_view> kApproximate = {
-    "exp", "expm1", "log",         "log1p",      "sqrt",        "rsqrt", "tanh",  "logistic",         "sin", "cos",
-    "pow", "rem",   "dot_general", "reduce_sum", "reduce_prod", "scan",  "while", "scatter_add", "convolution", "reduce_window_sum", "erf", "atan2"};
+const std::set<std::string_view> kApproximate = {"exp",   "expm1", "log",         "log1p",       "sqrt",
+                                                 "rsqrt", "tanh",  "logistic",    "sin",         "cos",
+                                                 "pow",   "rem",   "dot_general", "reduce_sum",  "reduce_prod",
+                                                 "scan",  "while", "scatter_add", "convolution", "reduce_window_sum",
+                                                 "erf",   "atan2", "custom_vjp"};
 
 double tolerance(DType dtype) {
   switch (dtype) {
@@ -68,7 +75,7 @@ void expect_parity(const std::shared_ptr<const Backend>& backend, const Cases& c
   const Graph graph = graph_of(cases);
   std::vector<Literal> inputs;
   for (const OpCase* c : cases) inputs.insert(inputs.end(), c->inputs.begin(), c->inputs.end());
-  const std::vector<Literal> got = run_on(backend, graph, inputs), want = interpret(graph, inputs);
+  const std::vector<Literal> got = run_on(backend, cases[0]->mesh, graph, inputs), want = interpret(graph, inputs);
   ASSERT_EQ(got.size(), want.size());
   size_t next = 0;
   for (const OpCase* c : cases) {
@@ -88,10 +95,51 @@ TEST(OpParity, CpuAgreesWithTheInterpreter) {
   if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
   const auto backend = Backend::open("cpu");
   std::map<std::string, Cases> by_op;
-  for (const OpCase& c : op_cases()) by_op[c.op].push_back(&c);
+  for (const OpCase& c : op_cases()) {
+    if (c.mesh.num_devices() == 1) by_op[c.op].push_back(&c);
+  }
   for (const auto& [op, cases] : by_op) {
     SCOPED_TRACE(op);
     ASSERT_NO_FATAL_FAILURE(expect_parity(backend, cases));
+  }
+}
+
+TEST(OpParity, FourDevicesAgreeWithTheInterpreter) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  Cases cases;
+  for (const OpCase& c : op_cases()) {
+    if (c.mesh.num_devices() > 1) cases.push_back(&c);
+  }
+  ASSERT_FALSE(cases.empty());
+  for (const OpCase* c : cases) ASSERT_EQ(c->mesh, cases[0]->mesh) << c->name();
+  expect_parity(Backend::open("cpu:4"), cases);
+}
+
+// Every collective's derivative, on devices as in the interpreter.
+TEST(OpParity, GradientsOnFourDevicesAgreeWithTheInterpreter) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  const Mesh mesh{{"data", 2}, {"model", 2}};
+  const std::vector<Literal> args = {eighths({DType::f32, {4, 6}}), eighths({DType::f32, {6, 4}}, 1)};
+  const std::vector<TensorType> types = {args[0].type(), args[1].type()};
+  const Graph graph = make_graph(types, [&](const std::vector<Tensor>& p) {
+    const auto loss = [&](const std::vector<Tensor>& q) {
+      const std::vector<Tensor> out =
+          manual(mesh, q, {{"data", "model"}, {"model"}}, {{"data"}}, [](const std::vector<Tensor>& x) {
+            const Tensor product = all_reduce_sum(matmul(x[0], x[1]), "model");
+            const Tensor moved = collective_permute(product, "data", {{0, 1}, {1, 0}}) * product;
+            const Tensor turned = all_to_all(moved, "data", 1, 0);
+            const Tensor whole = all_gather(reduce_scatter(turned, "model", 0), "model", 0);
+            return std::vector<Tensor>{all_to_all(whole, "data", 0, 1)};
+          });
+      return sum_all(out[0] * out[0]);
+    };
+    return grad(loss, p);
+  });
+  const std::vector<Literal> got = run_on(Backend::open("cpu:4"), mesh, graph, args), want = interpret(graph, args);
+  for (size_t i = 0; i < want.size(); ++i) {
+    for (int64_t k = 0; k < want[i].size(); ++k) {
+      EXPECT_NEAR(got[i].as_double(k), want[i].as_double(k), 1e-4 * std::max(1.0, std::fabs(want[i].as_double(k))));
+    }
   }
 }
 

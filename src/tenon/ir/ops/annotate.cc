@@ -1,6 +1,7 @@
 // tag, sharding_constraint, optimization_barrier, stop_gradient.
 #include "tenon/ir/ops/annotate.h"
 
+#include "tenon/ir/ops/manual.h"
 #include "tenon/ir/ops/support.h"
 #include "tenon/ir/ops/table.h"
 
@@ -50,7 +51,13 @@ const OpDef kStop{"stop_gradient",
 }  // namespace
 
 Tensor tag(const Tensor& x, std::string_view name) { return emit1(kTag, {x}, {{"name", std::string(name)}}); }
-Tensor shard(const Tensor& x, const PartitionSpec& spec) { return emit1(kShard, {x}, {{"spec", spec}}); }
+Tensor shard(const Tensor& x, const PartitionSpec& spec) {
+  if (manual_scope() != nullptr) {
+    throw Error(ErrorCode::wrong_context, "a sharding constraint inside a manual region, where arrays are pieces")
+        .at(std::string(current_trace().path()));
+  }
+  return emit1(kShard, {x}, {{"spec", spec}});
+}
 std::vector<Tensor> optimization_barrier(const std::vector<Tensor>& xs) {
   return xs.empty() ? xs : xs[0].trace()->emit(kBarrier, xs, {});
 }

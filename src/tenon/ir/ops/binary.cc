@@ -225,9 +225,9 @@ Tensor operator*(double a, const Tensor& b) { return mul(full_like(b, a), b); }
 Tensor operator/(double a, const Tensor& b) { return div(full_like(b, a), b); }
 
 std::span<const OpDef* const> binary_defs() {
-  static const OpDef* const defs[] = {&kAdd, &kSub, &kMul,       &kDiv,        &kRem,
-                                      &kPow, &kMax, &kAtan2,     &kMin,        &kAnd,
-                                      &kOr,  &kXor, &kShiftLeft, &kShiftRight, &kShiftRightArithmetic};
+  static const OpDef* const defs[] = {&kAdd, &kSub,   &kMul,       &kDiv,        &kRem,
+                                      &kPow, &kAtan2, &kMax,       &kMin,        &kAnd,
+                                      &kOr,  &kXor,   &kShiftLeft, &kShiftRight, &kShiftRightArithmetic};
   return defs;
 }
 

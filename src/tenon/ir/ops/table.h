@@ -21,6 +21,9 @@ std::span<const OpDef* const> convolution_defs();
 std::span<const OpDef* const> reduce_window_defs();
 std::span<const OpDef* const> sort_defs();  // sort, top_k
 std::span<const OpDef* const> annotate_defs();
-std::span<const OpDef* const> control_defs();
+std::span<const OpDef* const> control_defs();  // scan, while, cond
+std::span<const OpDef* const> custom_vjp_defs();
+std::span<const OpDef* const> manual_defs();
+std::span<const OpDef* const> collective_defs();
 
 }  // namespace tenon

@@ -16,6 +16,7 @@ class CaseList {
   void add(std::string op, std::string label, std::vector<Literal> inputs, TensorFn build, double step = 0) {
     cases_.push_back({std::move(op), std::move(label), std::move(inputs), std::move(build), step});
   }
+  OpCase& last() { return cases_.back(); }
   std::vector<OpCase> take() { return std::move(cases_); }
 
  private:
@@ -34,5 +35,6 @@ void add_contract_cases(CaseList& list);
 void add_index_cases(CaseList& list);
 void add_window_cases(CaseList& list);
 void add_control_cases(CaseList& list);
+void add_manual_cases(CaseList& list);
 
 }  // namespace tenon

@@ -40,6 +40,7 @@ const std::vector<OpCase>& op_cases() {
     add_index_cases(list);
     add_window_cases(list);
     add_control_cases(list);
+    add_manual_cases(list);
     return list.take();
   }();
   return cases;

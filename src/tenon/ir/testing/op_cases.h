@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/base/mesh.h"
 #include "tenon/ir/trace.h"
 
 namespace tenon {
@@ -16,6 +17,8 @@ struct OpCase {
   TensorFn build;
   // Step for central differences in every float input, which are then the op's operands in order. 0: don't.
   double step = 0;
+  // The devices it is traced for.
+  Mesh mesh = {};
 
   std::string name() const { return op + " " + label; }
 };
