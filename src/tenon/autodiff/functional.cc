@@ -1,5 +1,6 @@
 #include "tenon/autodiff/functional.h"
 
+#include "tenon/autodiff/remat.h"
 #include "tenon/autodiff/split.h"
 #include "tenon/ir/ops.h"
 
@@ -15,12 +16,16 @@ Vjp vjp(const TensorFn& f, const std::vector<Tensor>& inputs, const std::vector<
     types.push_back(inputs[i].type());
     wanted.params.push_back(active[i] && is_float(inputs[i].dtype()));
   }
+  const uint32_t first_scope = trace.num_remat_scopes();
+  const size_t first_op = trace.num_ops();
   const RegionId region = trace_region(trace, types, f);
+  check_remat_policies(trace, first_scope, first_op);
   for (ValueId v : trace.region(region).results) {
     const bool pulled = wanted.results.size() < num_pulled.value_or(trace.region(region).results.size());
     wanted.results.push_back(pulled && is_float(trace.value(v).type.dtype));
   }
-  const Split parts = split(trace, region, wanted, {std::vector<bool>(inputs.size(), true), false});
+  const std::vector<bool> all_params(inputs.size(), true), all_results(wanted.results.size(), true);
+  const Split parts = split(trace, region, wanted, {all_params, all_results, false});
   const std::vector<Tensor> forward = inline_region(trace, parts.forward, inputs);
 
   Vjp out;

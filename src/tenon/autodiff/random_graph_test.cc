@@ -4,6 +4,7 @@
 #include "tenon/autodiff/functional.h"
 #include "tenon/autodiff/remat.h"
 #include "tenon/autodiff/testing/check_gradients.h"
+#include "tenon/config/define.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/verify.h"
@@ -17,9 +18,11 @@ using Tensors = std::vector<Tensor>;
 // Grows a program from a seed, the same at every call. Values stay near 1: every op's result is bounded or averaged.
 class Grower {
  public:
-  explicit Grower(unsigned seed) : rng_(seed) {}
+  // With a policy, all that is grown is in its scope.
+  explicit Grower(unsigned seed, RematPolicy policy = {}) : rng_(seed), policy_(std::move(policy)) {}
 
   Tensor loss(const Tensors& params) {
+    const RematScope scope(policy_);
     Tensors pool = params;
     for (int i = 0; i < 14; ++i) pool.push_back(grow(pool, 2));
     Tensor out = mean_of(pool.back());
@@ -111,7 +114,8 @@ class Grower {
     const Tensor xs = x.rank() > 0 ? x : fitted(pool, {2, 3});
     const Tensor init = fitted(pool, {2});
     const bool reverse = below(2) == 0, keeps = below(2) == 0;
-    const RematPolicy policy = below(2) == 0 ? RematPolicy(SaveNothing{}) : RematPolicy();
+    const bool saves_nothing = below(2) == 0;
+    const RematPolicy policy = policy_ ? policy_ : saves_nothing ? RematPolicy(SaveNothing{}) : RematPolicy();
     const auto out = scan(
         [&](const Tensor& index, const Tensor& h, const Tensor& slice) {
           const RematScope scope(policy);
@@ -164,7 +168,22 @@ class Grower {
   }
 
   std::mt19937 rng_;
+  RematPolicy policy_;
 };
+
+// Decides by chance, always the same for one op and tag.
+struct SaveByChance {
+  int64_t seed = 0;
+  TENON_FN(seed)
+  Save operator()(const RematQuery& query) const {
+    uint32_t h = static_cast<uint32_t>(seed) * 2654435761U;
+    for (const std::string_view text : {query.op, query.tag}) {
+      for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 16777619U;
+    }
+    return static_cast<Save>((h >> 16) % 3);
+  }
+};
+TENON_FN_TYPE(SaveByChance, Save(const RematQuery&), "")
 
 std::vector<Literal> arguments(unsigned seed) {
   std::mt19937 rng(seed);
@@ -175,6 +194,23 @@ TEST(RandomGraphs, GradientsAreThoseOfTheProgram) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     const LossFn loss = [&](const Tensors& p) { return Grower(seed).loss(p); };
     ASSERT_EQ(check_gradients(loss, arguments(seed)), "") << "seed " << seed;
+  }
+}
+
+TEST(RandomGraphs, PoliciesChangeNoBit) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const std::vector<Literal> args = arguments(seed);
+    const auto run = [&](const RematPolicy& policy) {
+      const Graph graph = gradient_graph([&](const Tensors& p) { return Grower(seed, policy).loss(p); }, args);
+      verify(graph);
+      return interpret(graph, args);
+    };
+    const std::vector<Literal> want = run(SaveEverything{});
+    ASSERT_EQ(run(SaveNothing{}), want) << "nothing, seed " << seed;
+    ASSERT_EQ(run(SaveRules{.otherwise = Save::automatic}), want) << "automatic, seed " << seed;
+    for (int64_t chance = 0; chance < 3; ++chance) {
+      ASSERT_EQ(run(SaveByChance{chance + 3 * seed}), want) << "chance " << chance << ", seed " << seed;
+    }
   }
 }
 

@@ -1,6 +1,11 @@
 #include "tenon/autodiff/remat.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "tenon/config/define.h"
 #include "tenon/config/registry.h"
@@ -12,6 +17,8 @@ TENON_FN_TYPE(SaveNothing, Save(const RematQuery&), "computes everything again f
 TENON_FN_TYPE(SaveDots, Save(const RematQuery&), "keeps the results of contractions")
 TENON_FN_TYPE(SaveTags, Save(const RematQuery&), "keeps values with these tags",
               {"device", "tags kept in device memory"}, {"host", "tags kept in host memory"})
+TENON_FN_TYPE(SaveRules, Save(const RematQuery&), "decides by module path, tag and op",
+              {"rules", "the first that matches decides"}, {"otherwise", "where no rule matches"})
 
 Save SaveEverything::operator()(const RematQuery&) const { return Save::device; }
 Save SaveNothing::operator()(const RematQuery&) const { return Save::recompute; }
@@ -25,13 +32,118 @@ Save SaveTags::operator()(const RematQuery& query) const {
   return has(device) ? Save::device : has(host) ? Save::host : Save::recompute;
 }
 
-void register_autodiff(Registry& registry) { registry.add<SaveEverything, SaveNothing, SaveDots, SaveTags>(); }
+namespace {
+
+// Whether `pattern`, in which * stands for any text, is all of `text`.
+bool matches_pattern(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+bool matches(const SaveRule& rule, const RematQuery& query) {
+  const bool here =
+      rule.path.empty() || matches_pattern(rule.path, query.path) || matches_pattern(rule.path + ".*", query.path);
+  return here && (rule.tag.empty() || rule.tag == query.tag) && (rule.op.empty() || rule.op == query.op);
+}
+
+std::string describe(const SaveRule& rule) {
+  std::vector<std::string> parts;
+  if (!rule.path.empty()) parts.push_back(fmt::format("path \"{}\"", rule.path));
+  if (!rule.tag.empty()) parts.push_back(fmt::format("tag \"{}\"", rule.tag));
+  if (!rule.op.empty()) parts.push_back(fmt::format("op \"{}\"", rule.op));
+  return fmt::format("{}", fmt::join(parts, " and "));
+}
+
+std::vector<RematClause> clauses_of(const RematPolicy& policy) {
+  std::vector<SaveRule> rules;
+  if (const auto* tags = policy.as<SaveTags>()) {
+    for (const std::string& tag : tags->device) rules.push_back({.tag = tag});
+    for (const std::string& tag : tags->host) rules.push_back({.tag = tag});
+  }
+  if (const auto* list = policy.as<SaveRules>()) rules = list->rules;
+  std::vector<RematClause> out;
+  for (const SaveRule& rule : rules) {
+    out.push_back({describe(rule), [rule](const RematQuery& query) { return matches(rule, query); }});
+  }
+  return out;
+}
+
+// A few of the names, for an error.
+std::string some(const std::set<std::string_view>& names) {
+  constexpr size_t kMax = 30;
+  std::vector<std::string_view> shown(names.begin(), names.end());
+  const bool more = shown.size() > kMax;
+  if (more) shown.resize(kMax);
+  return fmt::format("{}{}", fmt::join(shown, ", "), more ? ", ..." : "");
+}
+
+// What policies can name in some scopes.
+struct Names {
+  std::set<std::string_view> paths, tags, ops;
+  void add(const RematQuery& query) {
+    paths.insert(query.path);
+    ops.insert(query.op);
+    if (!query.tag.empty()) tags.insert(query.tag);
+  }
+};
+
+}  // namespace
+
+Save SaveRules::operator()(const RematQuery& query) const {
+  const auto rule = std::find_if(rules.begin(), rules.end(), [&](const SaveRule& r) { return matches(r, query); });
+  return rule == rules.end() ? otherwise : rule->save;
+}
+
+void check_remat_policies(const Trace& trace, uint32_t first_scope, size_t first_op) {
+  // Scopes of one policy stand together: each layer opens its own. A clause is unmatched until something matches.
+  std::map<std::string, bool> matched;
+  for (uint32_t scope = first_scope; scope < trace.num_remat_scopes(); ++scope) {
+    for (const RematClause& clause : trace.remat_clauses(scope)) matched.emplace(clause.text, false);
+  }
+  Names names;
+  for (size_t id = first_op; id < trace.num_ops(); ++id) {
+    const OpInfo& op = trace.op(static_cast<OpId>(id));
+    const uint32_t scope = op.mark.remat_scope;
+    if (scope == kNoId || scope < first_scope || trace.remat_clauses(scope).empty()) continue;
+    const RematQuery query = trace.remat_query(op);
+    names.add(query);
+    for (const RematClause& clause : trace.remat_clauses(scope)) {
+      bool& found = matched[clause.text];
+      found = found || clause.matches(query);
+    }
+  }
+  for (const auto& [text, found] : matched) {
+    if (found) continue;
+    throw Error(ErrorCode::invalid_argument, "a remat policy matches nothing")
+        .got(text)
+        .expected(fmt::format("paths: {}; tags: {}; ops: {}", some(names.paths), some(names.tags), some(names.ops)));
+  }
+}
+
+void register_autodiff(Registry& registry) {
+  registry.add<SaveEverything, SaveNothing, SaveDots, SaveTags, SaveRules>();
+}
 
 RematScope::RematScope(const RematPolicy& policy) {
   if (!policy) return;
   Trace& trace = current_trace();
   previous_ = trace.mark().remat_scope;
-  trace.set_remat_scope(trace.add_remat_scope([policy](const RematQuery& query) { return policy(query); }));
+  const auto decide = [policy](const RematQuery& query) { return policy(query); };
+  trace.set_remat_scope(trace.add_remat_scope(decide, clauses_of(policy)));
   active_ = true;
 }
 

@@ -12,7 +12,7 @@ namespace tenon {
 // A policy is a function that is a value: from what made a value to what happens with it.
 using RematPolicy = Fn<Save(const RematQuery&)>;
 
-TENON_ENUM(Save, unspecified, recompute, device, host)
+TENON_ENUM(Save, automatic, recompute, device, host)
 
 // Keeps every value the backward pass reads.
 struct SaveEverything {
@@ -36,8 +36,29 @@ struct SaveTags {
   Save operator()(const RematQuery& query) const;
 };
 
+// One line of a SaveRules. What is empty matches everything.
+struct SaveRule {
+  // A module path and all below it; * stands for any text: "decoder.layers.*.attention".
+  std::string path = {};
+  std::string tag = {};
+  std::string op = {};
+  Save save = Save::device;
+  TENON_FIELDS(path, tag, op, save)
+};
+// The first rule that matches decides; for what none matches, `otherwise` (automatic: the cheapest choice).
+struct SaveRules {
+  std::vector<SaveRule> rules = {};
+  Save otherwise = Save::recompute;
+  TENON_FN(rules, otherwise)
+  Save operator()(const RematQuery& query) const;
+};
+
 class Registry;
 void register_autodiff(Registry& registry);
+
+// Throws `invalid_argument` when a policy of the scopes from `first_scope` on names a tag, a path or an op that none of
+// the ops from `first_op` on has in such a scope, with the names there are.
+void check_remat_policies(const Trace& trace, uint32_t first_scope, size_t first_op);
 
 // Marks the ops traced while it lives; an inner scope wins. An empty policy marks nothing.
 class [[nodiscard]] RematScope {

@@ -125,7 +125,7 @@ TEST(Remat, ScansAndBranchesInsideScopes) {
               const std::vector<Tensor> branch = cond(
                   odd, [&] { return std::vector<Tensor>{tanh(h * start)}; },
                   [&] { return std::vector<Tensor>{h + x}; });
-              return std::pair<Tensor, Tensor>(tag(branch[0], "a") * x, exp(branch[0] * 0.3));
+              return std::pair<Tensor, Tensor>(tag(branch[0], "a") * x, exp(tag(branch[0] * 0.3, "b")));
             },
             start, p[1]);
         return sum_all(out.first * start) + sum_all(out.second);
@@ -133,22 +133,111 @@ TEST(Remat, ScansAndBranchesInsideScopes) {
       args);
 }
 
-TEST(Remat, HostOffloadIsRefused) {
-  const std::vector<Literal> args{Literal::from(DType::f64, {2}, std::vector<double>{1, 2})};
+// Host memory is only a place: the results are those of the device, in loops and outside.
+TEST(Remat, HostOffload) {
+  std::mt19937 rng(14);
+  const std::vector<Literal> args{random_literal(rng, {2, 3}), random_literal(rng, {4, 3, 3})};
+  const auto check = [&](const std::function<Tensor(const std::vector<Tensor>&, const RematPolicy&)>& loss) {
+    const auto graph = [&](const RematPolicy& policy) {
+      return gradient_graph([&](const std::vector<Tensor>& p) { return loss(p, policy); }, args);
+    };
+    Graph host = graph(SaveTags{.host = {"hidden"}});
+    eliminate_dead_code(host);
+    EXPECT_EQ(count_ops(*host.trace, host.root, "place"), 2);  // to the host and back
+    EXPECT_EQ(interpret(host, args), interpret(graph(SaveTags{.device = {"hidden"}}), args));
+  };
+  check(layered_loss);
+  check([](const std::vector<Tensor>& p, const RematPolicy& policy) {
+    const RematScope scope(policy);
+    const Tensor hidden = tag(exp(p[0]), "hidden");
+    return sum_all(hidden * hidden);
+  });
+}
+
+TEST(Remat, HostOffloadInNestedLoopsIsRefused) {
   const auto error = error_of([&] {
+    const std::vector<Literal> args{Literal::from(DType::f64, {2}, std::vector<double>{1, 2})};
     gradient_graph(
         [](const std::vector<Tensor>& p) {
-          current_trace().set_path("decoder.ffn");
-          const RematScope scope{RematPolicy(SaveTags{.host = {"hidden"}})};
-          const Tensor hidden = tag(exp(p[0]), "hidden");
-          return sum_all(hidden * hidden);
+          current_trace().set_path("decoder.layers");
+          using Tensors = std::vector<Tensor>;
+          const auto inner = [](const Tensor&, const Tensor& h, const Tensors&) {
+            const RematScope scope{RematPolicy(SaveTags{.host = {"hidden"}})};
+            return std::pair<Tensor, Tensors>(exp(tag(sin(h), "hidden")), {});
+          };
+          const auto outer = [&](const Tensor&, const Tensor& h, const Tensors&) {
+            return std::pair<Tensor, Tensors>(scan(inner, h, Tensors{}, 2).first, {});
+          };
+          return sum_all(scan(outer, p[0], Tensors{}, 3).first);
         },
         args);
   });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::unsupported);
-  EXPECT_EQ(error->path(), "decoder.ffn");
+  EXPECT_EQ(error->path(), "decoder.layers");
   EXPECT_NE(error->hint(), "");
+}
+
+// Which of three dots stay undone in the backward pass.
+TEST(Remat, RulesDecideByPathTagAndOp) {
+  std::mt19937 rng(15);
+  const std::vector<Literal> args{random_literal(rng, {2, 3}), random_literal(rng, {3, 3})};
+  const auto dots = [&](std::vector<SaveRule> rules, Save otherwise = Save::recompute) {
+    Graph g = gradient_graph(
+        [&](const std::vector<Tensor>& p) {
+          const RematScope scope{RematPolicy(SaveRules{rules, otherwise})};
+          Tensor h = p[0];
+          for (const char* path : {"decoder.layers.0.attention", "decoder.layers.0.ffn", "decoder.layers.1.ffn.gate"}) {
+            current_trace().set_path(path);
+            h = tanh(tag(matmul(h, p[1]), "product"));
+          }
+          current_trace().set_path("");
+          return sum_all(h);
+        },
+        args);
+    eliminate_dead_code(g);
+    return count_ops(*g.trace, g.root, "dot_general") - 9;  // three forward, six backward
+  };
+  EXPECT_EQ(dots({{.op = "tanh"}}), 0);
+  EXPECT_EQ(dots({{.op = "dot_general"}}), 0);
+  EXPECT_EQ(dots({{.op = "reduce_sum", .save = Save::recompute}, {.tag = "product"}}), 0);
+  EXPECT_EQ(dots({{.path = "decoder.layers.*.attention", .op = "dot_general"}}), 2);
+  EXPECT_EQ(dots({{.path = "decoder.layers.1"}}), 2);
+  EXPECT_EQ(dots({{.path = "*.ffn", .op = "dot_general"}}), 1);
+  EXPECT_EQ(dots({{.path = "decoder.layers.0.attention", .save = Save::recompute}, {.tag = "product"}}), 1);
+  EXPECT_EQ(dots({}), 3);
+}
+
+TEST(Remat, APolicyThatMatchesNothingIsAnError) {
+  const std::vector<Literal> args{Literal::from(DType::f64, {2}, std::vector<double>{1, 2})};
+  const auto error = [&](const RematPolicy& policy) {
+    return error_of([&] {
+      gradient_graph(
+          [&](const std::vector<Tensor>& p) {
+            // Each layer opens a scope of its own; a rule may match in only one of them.
+            Tensor h = p[0];
+            for (const char* path : {"layers.0", "layers.1"}) {
+              const RematScope scope(policy);
+              current_trace().set_path(path);
+              h = tag(sin(h), "hidden");
+            }
+            current_trace().set_path("");
+            return sum_all(h);
+          },
+          args);
+    });
+  };
+  EXPECT_FALSE(error(SaveTags{.device = {"hidden"}}));
+  EXPECT_FALSE(error(SaveRules{.rules = {{.path = "layers.1"}}}));
+  EXPECT_FALSE(error(SaveRules{}));
+  const auto tag_error = error(SaveTags{.device = {"hidden"}, .host = {"hiden"}});
+  ASSERT_TRUE(tag_error);
+  EXPECT_EQ(tag_error->code(), ErrorCode::invalid_argument);
+  EXPECT_NE(std::string(tag_error->what()).find("tag \"hiden\""), std::string::npos);
+  EXPECT_NE(std::string(tag_error->what()).find("tags: hidden"), std::string::npos);
+  const auto path_error = error(SaveRules{.rules = {{.path = "layers.*", .op = "sin"}, {.path = "layers.2"}}});
+  ASSERT_TRUE(path_error);
+  EXPECT_NE(std::string(path_error->what()).find("layers.0, layers.1"), std::string::npos);
 }
 
 }  // namespace

@@ -6,33 +6,18 @@
 #include <set>
 
 #include "tenon/autodiff/linearize.h"
+#include "tenon/autodiff/residuals.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
 
 namespace tenon {
 namespace {
 
-// The values an op reads, those its regions capture included.
-std::vector<ValueId> uses(const Trace& trace, const OpInfo& op) {
-  std::vector<ValueId> out = op.operands;
-  for (RegionId region : op.regions) {
-    const std::vector<ValueId> inner = captures(trace, region);
-    out.insert(out.end(), inner.begin(), inner.end());
-  }
-  return out;
-}
-
 std::vector<TensorType> types(const Trace& trace, const std::vector<ValueId>& values) {
   std::vector<TensorType> out;
   for (ValueId v : values) out.push_back(trace.value(v).type);
   return out;
 }
-
-// Forward and backward of a region in one: params…, cotangents… -> results…, cotangents of params and captures….
-struct Joint {
-  RegionId region = kNoId;
-  size_t num_params = 0, num_results = 0;
-};
 
 Joint build_joint(Trace& trace, RegionId region, const Active& active) {
   const RegionInfo& info = trace.region(region);
@@ -60,17 +45,15 @@ Joint build_joint(Trace& trace, RegionId region, const Active& active) {
   return joint;
 }
 
-// Decides what crosses from forward to backward, and builds both.
+// Builds the forward and the backward region of a plan.
 class Partitioner {
  public:
   Partitioner(Trace& trace, const Joint& joint, const SplitOptions& options)
-      : trace_(trace), joint_(joint), info_(trace.region(joint.region)), options_(options) {
-    classify();
-    for (OpId id : info_.ops) {
-      if (!backward_.contains(id)) continue;
-      for (ValueId v : uses(trace_, trace_.op(id))) need(v);
-    }
-    for (size_t i = joint_.num_results; i < info_.results.size(); ++i) need(info_.results[i]);
+      : trace_(trace),
+        joint_(joint),
+        info_(trace.region(joint.region)),
+        options_(options),
+        plan_(plan_residuals(trace, joint, options)) {
     find_barriers();
   }
 
@@ -84,103 +67,40 @@ class Partitioner {
  private:
   bool defined_here(ValueId v) const { return trace_.value(v).region == joint_.region; }
   bool is_param(ValueId v) const { return defined_here(v) && trace_.value(v).def == kNoId; }
-  bool is_cotangent(ValueId v) const { return is_param(v) && trace_.value(v).index >= joint_.num_params; }
 
-  // Backward ops are those that depend on a cotangent; varying values those that depend on a parameter.
-  void classify() {
-    std::set<ValueId> backward_values;
-    for (OpId id : info_.ops) {
-      const OpInfo& op = trace_.op(id);
-      bool back = false, varies = false;
-      for (ValueId v : uses(trace_, op)) {
-        back = back || is_cotangent(v) || backward_values.contains(v);
-        varies = varies || is_param(v) || varying_.contains(v);
-      }
-      if (back) {
-        backward_.insert(id);
-        backward_values.insert(op.results.begin(), op.results.end());
-      }
-      if (varies) varying_.insert(op.results.begin(), op.results.end());
-      // A tag that is kept keeps the value it names.
-      if (!back && op.def->name == "tag" && trace_.remat_decision(op) == Save::device && saves(op)) {
-        tagged_[op.operands[0]] = op.results[0];
-      }
-    }
+  bool read_from_forward(ValueId v) const {
+    return plan_.saved.contains(v) || (is_param(v) && trace_.value(v).index < joint_.num_params);
   }
-
-  // The kept value that stands for `v`.
-  ValueId kept(ValueId v) const {
-    const auto it = tagged_.find(v);
-    return it == tagged_.end() ? v : it->second;
-  }
-
-  bool saves(const OpInfo& op) {
-    const bool varies =
-        std::any_of(op.results.begin(), op.results.end(), [&](ValueId v) { return varying_.contains(v); });
-    if (!varies && options_.in_loop) return false;
-    switch (trace_.remat_decision(op)) {
-      case Save::device:
-        return true;
-      case Save::recompute:
-        return false;
-      case Save::host:
-        throw Error(ErrorCode::unsupported, "offloading saved values to host memory")
-            .at(std::string(trace_.path_of(op)))
-            .hint("use a remat policy that saves on the device or recomputes");
-      case Save::unspecified:
-        break;
-    }
-    return !options_.in_loop || op.def->recompute == Recompute::expensive;
-  }
-
-  // The backward region reads forward value `v`: saves it, or does its op again from what that reads.
-  void need(ValueId v) {
-    v = kept(v);
-    if (!defined_here(v) || is_cotangent(v) || !seen_.insert(v).second) return;
-    const OpId def = trace_.value(v).def;
-    if (def == kNoId) {
-      residuals_.push_back(v);
-      return;
-    }
-    if (backward_.contains(def)) return;
-    const OpInfo& op = trace_.op(def);
-    if (saves(op)) {
-      residuals_.push_back(v);
-      saved_.insert(v);
-      return;
-    }
-    recomputed_.insert(def);
-    for (ValueId u : uses(trace_, op)) need(u);
-  }
-
-  bool read_from_forward(ValueId v) const { return saved_.contains(v) || (is_param(v) && !is_cotangent(v)); }
 
   // Values read by recomputed ops of each remat scope. Outside loops a barrier keeps the compiler from undoing the
   // recomputation by common-subexpression elimination; loop bodies are apart anyway.
   void find_barriers() {
     if (options_.in_loop) return;
-    for (OpId id : info_.ops) {
-      if (!recomputed_.contains(id)) continue;
+    for (OpId id : plan_.recomputed) {
       const OpInfo& op = trace_.op(id);
-      if (op.mark.remat_scope == kNoId) continue;
       std::vector<ValueId>& list = barriers_[op.mark.remat_scope].values;
       for (ValueId v : uses(trace_, op)) {
-        const ValueId k = kept(v);
+        const ValueId k = plan_.kept(v);
         if (read_from_forward(k) && std::find(list.begin(), list.end(), k) == list.end()) list.push_back(k);
       }
     }
   }
 
+  // Where the forward region returns `v`; adds it to `outs` when it doesn't yet.
+  size_t output_index(ValueId v, std::vector<ValueId>& outs) const {
+    for (size_t i = 0; i < joint_.num_results && !plan_.host.contains(v); ++i) {
+      if (outs[i] == v && options_.free_results[i]) return i;
+    }
+    outs.push_back(v);
+    return outs.size() - 1;
+  }
+
   RegionId build_forward(std::vector<Residual>& residuals) {
     std::vector<ValueId> outs(info_.results.begin(), info_.results.begin() + static_cast<int64_t>(joint_.num_results));
-    for (ValueId v : residuals_) {
+    for (ValueId v : plan_.values) {
       const uint32_t index = trace_.value(v).index;
-      if (is_param(v) && options_.free_params[index]) {
-        residuals.push_back({true, index});
-      } else {
-        residuals.push_back({false, outs.size()});
-        outs.push_back(v);
-      }
+      const bool free = is_param(v) && options_.free_params[index];
+      residuals.push_back({free, free ? index : output_index(v, outs)});
     }
     std::set<OpId> live;
     for (ValueId v : outs) mark_live(v, live);
@@ -193,7 +113,10 @@ class Partitioner {
         if (live.contains(id)) clone_op(trace_, id, map);
       }
       std::vector<Tensor> out;
-      for (ValueId v : outs) out.push_back(map(trace_, v));
+      for (size_t i = 0; i < outs.size(); ++i) {
+        const bool offload = i >= joint_.num_results && plan_.host.contains(outs[i]);
+        out.push_back(offload ? to_host(map(trace_, outs[i])) : map(trace_, outs[i]));
+      }
       return out;
     });
   }
@@ -206,16 +129,18 @@ class Partitioner {
   }
 
   RegionId build_backward() {
-    std::vector<ValueId> params = residuals_;
+    std::vector<ValueId> params = plan_.values;
     params.insert(params.end(), info_.params.begin() + static_cast<int64_t>(joint_.num_params), info_.params.end());
     const std::vector<TensorType> param_types = types(trace_, params);
     std::set<OpId> live;
     for (size_t i = joint_.num_results; i < info_.results.size(); ++i) mark_live(info_.results[i], live);
     return trace_region(trace_, param_types, [&](const std::vector<Tensor>& args) {
       ValueMap map;
-      for (size_t i = 0; i < args.size(); ++i) map.set(params[i], args[i]);
+      for (size_t i = 0; i < args.size(); ++i) {
+        map.set(params[i], plan_.host.contains(params[i]) ? to_device(args[i]) : args[i]);
+      }
       for (OpId id : info_.ops) {
-        if (!backward_.contains(id) || !live.contains(id)) continue;
+        if (!plan_.backward.contains(id) || !live.contains(id)) continue;
         for (ValueId v : uses(trace_, trace_.op(id))) materialize(v, map);
         clone_op(trace_, id, map);
       }
@@ -231,8 +156,8 @@ class Partitioner {
   // Recomputes `v` at its first use in the backward pass.
   void materialize(ValueId v, ValueMap& map) {
     if (!defined_here(v) || map.contains(v)) return;
-    if (kept(v) != v) {
-      map.set(v, map(trace_, kept(v)));
+    if (plan_.kept(v) != v) {
+      map.set(v, map(trace_, plan_.kept(v)));
       return;
     }
     const OpId id = trace_.value(v).def;
@@ -246,7 +171,7 @@ class Partitioner {
     if (barrier != barriers_.end()) {
       const std::unordered_map<ValueId, Tensor>& through = barrier->second.through(trace_, map);
       for (ValueId u : uses(trace_, op)) {
-        const auto it = through.find(kept(u));
+        const auto it = through.find(plan_.kept(u));
         if (it != through.end()) local.set(u, it->second);
       }
     }
@@ -272,11 +197,8 @@ class Partitioner {
   const Joint& joint_;
   const RegionInfo& info_;
   const SplitOptions& options_;
-  std::set<OpId> backward_, recomputed_;
-  std::set<ValueId> varying_, seen_, saved_;
-  std::vector<ValueId> residuals_;
+  ResidualPlan plan_;
   std::unordered_map<uint32_t, Barrier> barriers_;
-  std::unordered_map<ValueId, ValueId> tagged_;
 };
 
 }  // namespace
@@ -284,7 +206,7 @@ class Partitioner {
 Split split(Trace& trace, RegionId region, const Active& active, const SplitOptions& options) {
   const RegionInfo& info = trace.region(region);
   check(active.params.size() == info.params.size() && active.results.size() == info.results.size() &&
-            options.free_params.size() == info.params.size(),
+            options.free_params.size() == info.params.size() && options.free_results.size() == info.results.size(),
         "split: one flag per parameter and result");
   const Joint joint = build_joint(trace, region, active);
   return Partitioner(trace, joint, options).build();

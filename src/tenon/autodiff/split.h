@@ -17,8 +17,9 @@ struct Active {
 struct SplitOptions {
   // Parameters the backward pass has anyway (slices of a scan's inputs, its index): never saved.
   std::vector<bool> free_params;
-  // What happens to a value no remat policy speaks of. In a loop every saved value is a stacked array, so cheap ops are
-  // done again; outside, saving is free.
+  // Results the forward pass hands out whole (outputs of a scan that are stacked anyway): saving them costs nothing.
+  std::vector<bool> free_results;
+  // In a loop what is saved is stacked, and what doesn't change from step to step is never saved.
   bool in_loop = false;
 };
 

@@ -51,8 +51,9 @@ ScanSplit split_scan(Trace& trace, const OpInfo& op, const std::unordered_set<Va
   }
   // A carry that only the start makes active still hands its cotangent through.
   for (size_t i = 0; i < s.num_carry; ++i) s.active.results[i] = s.active.params[i + 1];
-  SplitOptions options{{true}, true};
+  SplitOptions options{{true}, {}, true};
   for (size_t i = 0; i < op.operands.size(); ++i) options.free_params.push_back(i >= s.num_carry);
+  for (size_t i = 0; i < op.results.size(); ++i) options.free_results.push_back(i >= s.num_carry);
   s.parts = split(trace, s.body, s.active, options);
   return s;
 }

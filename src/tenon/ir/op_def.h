@@ -50,8 +50,8 @@ struct VjpArgs {
 };
 
 enum class Recompute : uint8_t {
-  cheap,      // elementwise, broadcasts, shape changes: done again rather than saved
-  expensive,  // contractions, loops, sorts: saved unless a policy says otherwise
+  cheap,      // its FLOPs say how dear it is
+  expensive,  // loops, sorts, scatters: saved unless a policy says otherwise
 };
 
 struct OpDef {
@@ -73,6 +73,7 @@ struct OpDef {
 // Every op there is, by name.
 std::span<const OpDef* const> op_table();
 
+double op_flops(const Trace& trace, const OpInfo& op);
 double count_flops(const Trace& trace, RegionId region);
 
 }  // namespace tenon

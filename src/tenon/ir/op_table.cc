@@ -37,16 +37,16 @@ std::span<const OpDef* const> op_table() {
   return table;
 }
 
+double op_flops(const Trace& trace, const OpInfo& op) {
+  if (op.def->flops != nullptr) return op.def->flops(trace, op);
+  double elements = 0;
+  for (ValueId v : op.results) elements += static_cast<double>(num_elements(trace.value(v).type.dims));
+  return elements;
+}
+
 double count_flops(const Trace& trace, RegionId region) {
   double total = 0;
-  for (OpId id : trace.region(region).ops) {
-    const OpInfo& op = trace.op(id);
-    if (op.def->flops != nullptr) {
-      total += op.def->flops(trace, op);
-    } else {
-      for (ValueId v : op.results) total += static_cast<double>(num_elements(trace.value(v).type.dims));
-    }
-  }
+  for (OpId id : trace.region(region).ops) total += op_flops(trace, trace.op(id));
   return total;
 }
 

@@ -284,6 +284,7 @@ TEST(ShapeErrors, NameTheOpAndTheModule) {
                                            "convert",
                                            "tag",
                                            "optimization_barrier",
+                                           "place",
                                            "stop_gradient",
                                            "reverse",
                                            "custom_vjp",

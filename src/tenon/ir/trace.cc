@@ -159,16 +159,19 @@ std::vector<Tensor> Trace::results(RegionId id) {
   return out;
 }
 
-uint32_t Trace::add_remat_scope(RematPolicyFn policy) {
-  remat_policies_.push_back(std::move(policy));
-  return static_cast<uint32_t>(remat_policies_.size() - 1);
+uint32_t Trace::add_remat_scope(RematPolicyFn policy, std::vector<RematClause> clauses) {
+  remat_scopes_.push_back({std::move(policy), std::move(clauses)});
+  return num_remat_scopes() - 1;
+}
+
+RematQuery Trace::remat_query(const OpInfo& op) const {
+  RematQuery query{path_of(op), {}, op.def->name};
+  if (op.def->name == "tag") query.tag = op.attrs.text("name");
+  return query;
 }
 
 Save Trace::remat_decision(const OpInfo& op) const {
-  if (op.mark.remat_scope == kNoId) return Save::unspecified;
-  RematQuery query{path_of(op), {}, op.def->name};
-  if (op.def->name == "tag") query.tag = op.attrs.text("name");
-  return remat_policies_[op.mark.remat_scope](query);
+  return op.mark.remat_scope == kNoId ? Save::automatic : remat_scopes_[op.mark.remat_scope].policy(remat_query(op));
 }
 
 Trace& current_trace() {

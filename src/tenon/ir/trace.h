@@ -56,7 +56,8 @@ struct RegionInfo {
   bool open = true;
 };
 
-enum class Save : uint8_t { unspecified, recompute, device, host };
+// What becomes of a value that the backward pass reads. Automatic: the cheapest choice for the whole region.
+enum class Save : uint8_t { automatic, recompute, device, host };
 
 // What a remat policy sees of a value.
 struct RematQuery {
@@ -65,6 +66,11 @@ struct RematQuery {
   std::string_view op;
 };
 using RematPolicyFn = std::function<Save(const RematQuery&)>;
+// Something a remat policy names. One that nothing matches is a mistake.
+struct RematClause {
+  std::string text;
+  std::function<bool(const RematQuery&)> matches;
+};
 
 class Trace {
  public:
@@ -76,6 +82,7 @@ class Trace {
   const OpInfo& op(OpId id) const { return ops_[id]; }
   const RegionInfo& region(RegionId id) const { return regions_[id]; }
   size_t num_values() const { return values_.size(); }
+  size_t num_ops() const { return ops_.size(); }
   RegionId current_region() const { return open_.empty() ? kNoId : open_.back(); }
 
   // Appends an op to the current region: checks operands, infers result types, verifies.
@@ -101,11 +108,19 @@ class Trace {
   const Mark& mark() const { return mark_; }
   void set_path(std::string_view path) { mark_.path = intern(path); }
   void set_mark(const Mark& mark) { mark_ = mark; }
-  uint32_t add_remat_scope(RematPolicyFn policy);
+  uint32_t add_remat_scope(RematPolicyFn policy, std::vector<RematClause> clauses = {});
   void set_remat_scope(uint32_t scope) { mark_.remat_scope = scope; }
   Save remat_decision(const OpInfo& op) const;
+  RematQuery remat_query(const OpInfo& op) const;
+  const std::vector<RematClause>& remat_clauses(uint32_t scope) const { return remat_scopes_[scope].clauses; }
+  uint32_t num_remat_scopes() const { return static_cast<uint32_t>(remat_scopes_.size()); }
 
  private:
+  struct RematScopeInfo {
+    RematPolicyFn policy;
+    std::vector<RematClause> clauses;
+  };
+
   uint32_t intern(std::string_view text);
   ValueId add_value(TensorType type, RegionId region, OpId def, uint32_t index);
   void check_thread() const;
@@ -117,7 +132,7 @@ class Trace {
   std::vector<RegionId> open_;
   std::deque<std::string> strings_;
   std::unordered_map<std::string, uint32_t> string_ids_;
-  std::vector<RematPolicyFn> remat_policies_;
+  std::vector<RematScopeInfo> remat_scopes_;
   Mark mark_;
   std::thread::id thread_;
 };

@@ -202,7 +202,7 @@ TEST(Trace, MarksStayWithTheirOps) {
   std::vector<Save> decisions;
   for (const OpId id : graph.trace->region(graph.root).ops)
     decisions.push_back(graph.trace->remat_decision(graph.trace->op(id)));
-  EXPECT_THAT(decisions, ElementsAre(Save::unspecified, Save::device, Save::host, Save::recompute, Save::unspecified));
+  EXPECT_THAT(decisions, ElementsAre(Save::automatic, Save::device, Save::host, Save::recompute, Save::automatic));
 }
 
 // ── captures, clones, inlining ──

@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include "tenon/autodiff/functional.h"
+#include "tenon/autodiff/remat.h"
+#include "tenon/ir/ops.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/gpu_targets.h"
+#include "tenon/runtime/jit.h"
 
 namespace tenon {
 namespace {
@@ -92,6 +96,51 @@ TEST(SlowAot, CompilesForGpusThatAreNotHere) {
   const AotResult result = compile_aot(AotTarget::parse("h100:4"), Mesh{{"fsdp", 2}, {"model", 2}}, step());
   expect_sharded(result);
   EXPECT_THAT(result.device_kind, HasSubstr("H100"));
+}
+
+// The gradient of eight layers in a loop, [1024,1024] each, under a remat policy.
+Program looped_gradient(const RematPolicy& policy, const Mesh& mesh) {
+  const std::vector<TensorType> types{{DType::f32, {1024, 1024}}, {DType::f32, {8, 1024, 1024}}};
+  Graph graph = make_graph(types, [&](const std::vector<Tensor>& in) {
+    const auto loss = [&](const std::vector<Tensor>& p) {
+      const auto layer = [&](const Tensor&, const Tensor& h, const Tensor& w) {
+        const RematScope scope(policy);
+        return std::pair<Tensor, std::vector<Tensor>>(tanh(tag(matmul(h, w), "hidden")), {});
+      };
+      const Tensor last = scan(layer, p[0], p[1]).first;
+      return sum_all(last * last);
+    };
+    return grad(loss, in);
+  });
+  ProgramSpec spec;
+  spec.mesh = mesh;
+  spec.param_specs = {{"fsdp"}, {{}, "fsdp"}};
+  spec.result_specs = spec.param_specs;
+  return make_program(graph, spec);
+}
+
+// Kept on the host, the stack of hidden values isn't among the device's temporaries.
+void expect_offloaded(const std::string& target, const Mesh& mesh) {
+  const AotMachine machine = AotMachine::open(Target::parse(target));
+  const auto memory = [&](const RematPolicy& policy) {
+    return machine.compile(mesh, looped_gradient(policy, mesh)).memory;
+  };
+  const pjrt::MemoryStats device = memory(SaveTags{.device = {"hidden"}}), host = memory(SaveTags{.host = {"hidden"}});
+  const int64_t stack = int64_t{8} * 1024 * 1024 * 4 / mesh.num_devices();
+  EXPECT_EQ(device.host_temporary, 0) << target;
+  EXPECT_GE(host.host_temporary, stack) << target;
+  EXPECT_LE(host.temporary, device.temporary - stack * 9 / 10) << target;
+}
+
+TEST(Aot, SlowHostOffloadOnTpus) {
+  if (!pjrt::find_plugin("tpu")) GTEST_SKIP() << "libtpu isn't installed";
+  expect_offloaded("v5p:2x2x1", Mesh{{"fsdp", 4}});
+}
+
+TEST(Aot, SlowHostOffloadOnGpus) {
+  if (!pjrt::find_plugin("cuda")) GTEST_SKIP() << "the CUDA plugin isn't installed";
+  expect_offloaded("h100:1", Mesh());
+  expect_offloaded("h100:4", Mesh{{"fsdp", 4}});
 }
 
 TEST(Aot, TheCpuHasNoMachinesToDescribe) {

@@ -1,4 +1,4 @@
-// tag, sharding_constraint, optimization_barrier, stop_gradient.
+// tag, sharding_constraint, optimization_barrier, place, stop_gradient.
 #include "tenon/ir/ops/annotate.h"
 
 #include "tenon/ir/ops/manual.h"
@@ -37,9 +37,16 @@ void print_barrier(HloWriter& w, const OpInfo& op) {
   w.define(op, fmt::format("stablehlo.optimization_barrier {} : {}", w.names(op.operands), w.types(op.operands)));
 }
 
+void print_place(HloWriter& w, const OpInfo& op) {
+  w.define(op, fmt::format("stablehlo.custom_call @annotate_device_placement({}) {{has_side_effect = true, "
+                           "mhlo.frontend_attributes = {{_xla_buffer_placement = \"{}\"}}}} : {}",
+                           w.names(op.operands), op.attrs.text("memory"), w.signature(op)));
+}
+
 const OpDef kTag{"tag", infer_same, print_alias, eval_same, vjp_same, {}, no_flops};
 const OpDef kShard{"sharding_constraint", infer_shard, print_shard, eval_same, vjp_shard, {}, no_flops};
 const OpDef kBarrier{"optimization_barrier", infer_same, print_barrier, eval_same, vjp_same, {}, no_flops};
+const OpDef kPlace{"place", infer_same, print_place, eval_same, vjp_same, {}, no_flops};
 const OpDef kStop{"stop_gradient",
                   infer_same,
                   print_alias,
@@ -61,10 +68,13 @@ Tensor shard(const Tensor& x, const PartitionSpec& spec) {
 std::vector<Tensor> optimization_barrier(const std::vector<Tensor>& xs) {
   return xs.empty() ? xs : xs[0].trace()->emit(kBarrier, xs, {});
 }
+Tensor to_host(const Tensor& x) { return emit1(kPlace, {x}, {{"memory", std::string("pinned_host")}}); }
+Tensor to_device(const Tensor& x) { return emit1(kPlace, {x}, {{"memory", std::string("device")}}); }
+bool is_to_host(const OpInfo& op) { return op.def == &kPlace && op.attrs.text("memory") == "pinned_host"; }
 Tensor stop_gradient(const Tensor& x) { return emit1(kStop, {x}); }
 
 std::span<const OpDef* const> annotate_defs() {
-  static const OpDef* const defs[] = {&kTag, &kShard, &kBarrier, &kStop};
+  static const OpDef* const defs[] = {&kTag, &kShard, &kBarrier, &kPlace, &kStop};
   return defs;
 }
 

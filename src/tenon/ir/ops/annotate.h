@@ -6,6 +6,7 @@
 
 #include "tenon/base/partition_spec.h"
 #include "tenon/ir/tensor.h"
+#include "tenon/ir/trace.h"
 
 namespace tenon {
 
@@ -15,6 +16,11 @@ Tensor tag(const Tensor& x, std::string_view name);
 Tensor shard(const Tensor& x, const PartitionSpec& spec);
 // The values, ordered after one another and out of reach of common-subexpression elimination.
 std::vector<Tensor> optimization_barrier(const std::vector<Tensor>& xs);
+// `x` moved to host memory, and back. Backends with one memory leave it where it is. What is on the host may only be
+// stacked by a scan, sliced by one, and moved back.
+Tensor to_host(const Tensor& x);
+Tensor to_device(const Tensor& x);
+bool is_to_host(const OpInfo& op);
 // `x` with no gradient.
 Tensor stop_gradient(const Tensor& x);
 

@@ -161,7 +161,7 @@ double dot_flops(const Trace& trace, const OpInfo& op) {
   return 2 * k * static_cast<double>(num_elements(trace.value(op.results[0]).type.dims));
 }
 
-const OpDef kDot{"dot_general", infer_dot, print_dot, eval_dot, vjp_dot, {}, dot_flops, Recompute::expensive};
+const OpDef kDot{"dot_general", infer_dot, print_dot, eval_dot, vjp_dot, {}, dot_flops};
 
 }  // namespace
 

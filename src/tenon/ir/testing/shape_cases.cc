@@ -132,6 +132,7 @@ void add_annotations(CaseList& list) {
     const TensorType type{dtype, {2, 3}};
     const std::vector<Literal> x = {sample(type, 0, 9)};
     list.add("tag", to_string(type), x, [](const Tensors& t) { return Tensors{tag(t[0], "hidden")}; }, step);
+    list.add("place", to_string(type), x, [](const Tensors& t) { return Tensors{to_device(to_host(t[0]))}; }, step);
     list.add("stop_gradient", to_string(type), x, [](const Tensors& t) { return Tensors{stop_gradient(t[0])}; });
     list.add(
         "sharding_constraint", to_string(type), x,
