@@ -90,15 +90,17 @@ LossSum CausalLm::chunked_loss(const Tensor& x, const Tensor& labels) const {
   const LossSum none{zeros({wide_dtype(x), {}}), zeros({wide_dtype(x), {}})};
   Context& here = Context::current();
   Collected* outer = &here.collected();
-  const auto step = [&](const Tensor&, const LossSum& sums, const std::pair<Tensor, Tensor>& piece) {
+  const auto step = [&](const Tensor& index, const LossSum& sums, const std::pair<Tensor, Tensor>& piece) {
     Collected collected;
     here.set_collected(&collected);
+    here.set_piece(index);
     const RematScope scope{RematPolicy(SaveNothing{})};
     const LossSum part = loss_(shard(head_(piece.first), logits_partition_), piece.second);
     return std::pair(LossSum{sums.sum + part.sum, sums.weight + part.weight}, std::move(collected));
   };
   const auto [sums, collected] = scan(step, none, std::pair(pieces, label_pieces));
   here.set_collected(outer);
+  here.set_piece({});
   if (!collected.state_updates.empty()) {
     throw Error(ErrorCode::unsupported, "a state updated in the pieces of a loss")
         .at(collected.state_updates.begin()->first)

@@ -7,6 +7,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/random.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/testing/tiny_lm.h"
@@ -147,6 +148,54 @@ TEST(CausalLm, OutputsOfLossChunksAreMerged) {
   const Values got = loss_and_gradients(CausalLm(c), state, batch());
   EXPECT_EQ(got.at("summaries.loss.live").as_double(0), 15);
   EXPECT_EQ(difference(got.at("aux.loss.logits"), want.at("aux.loss.logits"), 1e-5), "");
+}
+
+// A loss that draws: the square of the sum of its draws is collected.
+class DrawingLoss final : public TokenLoss {
+ public:
+  struct Config : TokenLoss::Config {
+    TENON_CONFIG()
+  };
+  explicit DrawingLoss(const Config& c) : TokenLoss(c) {}
+  LossSum forward(const Tensor& logits, const Tensor& labels) const override {
+    const Tensor sum = sum_all(random_uniform(rng("draw"), labels.dims(), DType::f32));
+    aux("square", sum * sum, Merge::sum);
+    aux("sum", sum, Merge::sum);
+    return {sum_all(logits), sum};
+  }
+};
+TENON_MODULE(DrawingLoss, TokenLoss, "for tests")
+
+TEST(CausalLm, LossChunksDrawOfTheirOwn) {
+  CausalLm::Config c = tiny_lm(StackForm::scan);
+  c.loss = DrawingLoss::Config{};
+  c.loss_chunks = 2;
+  const CausalLm model(c);
+  const Values got = evaluate(initial_values(model, 7), batch(), [&](const Nest& s, const Nest& b) {
+    return flatten_collected(functional(model, &Model::forward, s, make_key(1), true, b).collected);
+  });
+  // Were the chunks' sums equal, the sum of their squares would be half the square of their sum.
+  const double sum = got.at("aux.loss.sum").as_double(0), squares = got.at("aux.loss.square").as_double(0);
+  EXPECT_GT(squares, sum * sum / 2 * 1.0001);
+}
+
+TEST(CausalLm, ChunkedLossesStackNoLogits) {
+  CausalLm::Config c = tiny_lm(StackForm::scan);
+  c.loss_chunks = 4;
+  const CausalLm model(c);
+  const NestGraph program = nest_graph(initial_values(model, 7), batch(),
+                                       [&](const Nest& s, const Nest& b) { return loss_and_gradients(model, s, b); });
+  const Trace& trace = *program.graph.trace;
+  int64_t scans = 0;
+  for (OpId id : trace.region(program.graph.root).ops) {
+    if (!is_scan(trace.op(id))) continue;
+    ++scans;
+    for (ValueId v : trace.op(id).results) {
+      const Dims& dims = trace.value(v).type.dims;
+      EXPECT_FALSE(dims.size() == 4 && dims[0] == 4 && dims[3] == 11) << to_string(trace.value(v).type);
+    }
+  }
+  EXPECT_GE(scans, 4);  // layers and loss, forward and backward
 }
 
 TEST(CausalLm, DocumentsOfARowDontSeeEachOther) {

@@ -159,6 +159,11 @@ Tensor Context::state(std::string_view name) const {
 }
 
 Tensor Context::key() {
+  const Tensor own = own_key();
+  return piece_ ? fold_in(own, *piece_) : own;
+}
+
+Tensor Context::own_key() {
   if (key_ && current_trace().usable(key_)) return key_;
   if (parent_ == nullptr) {
     throw Error(ErrorCode::wrong_context, "a random draw, and the call was given no key").at(path_);

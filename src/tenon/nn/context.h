@@ -63,6 +63,8 @@ class Context {
   Tensor state(std::string_view name) const;
   // The key of this context. Throws `wrong_context` when the call was given none.
   Tensor key();
+  // For loops over pieces of the input: draws in piece `index` (i32 scalar) are its own; none ends it.
+  void set_piece(std::optional<Tensor> index) { piece_ = std::move(index); }
   // The key of a named draw; the same name twice throws.
   Tensor draw(std::string_view name);
   Collected& collected() const { return *collected_; }
@@ -78,12 +80,13 @@ class Context {
 
  private:
   void enter();
+  Tensor own_key();
 
   const Module& module_;
   Context* parent_ = nullptr;
   Context* previous_;
   std::string name_, path_;
-  std::optional<Tensor> index_;
+  std::optional<Tensor> index_, piece_;
   const Nest* state_;
   Tensor key_;
   bool training_;

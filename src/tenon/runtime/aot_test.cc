@@ -98,9 +98,9 @@ TEST(SlowAot, CompilesForGpusThatAreNotHere) {
   EXPECT_THAT(result.device_kind, HasSubstr("H100"));
 }
 
-// The gradient of eight layers in a loop, [1024,1024] each, under a remat policy.
+// The gradient of 32 layers in a loop, [1024,1024] each, under a remat policy.
 Program looped_gradient(const RematPolicy& policy, const Mesh& mesh) {
-  const std::vector<TensorType> types{{DType::f32, {1024, 1024}}, {DType::f32, {8, 1024, 1024}}};
+  const std::vector<TensorType> types{{DType::f32, {1024, 1024}}, {DType::f32, {32, 1024, 1024}}};
   Graph graph = make_graph(types, [&](const std::vector<Tensor>& in) {
     const auto loss = [&](const std::vector<Tensor>& p) {
       const auto layer = [&](const Tensor&, const Tensor& h, const Tensor& w) {
@@ -126,10 +126,10 @@ void expect_offloaded(const std::string& target, const Mesh& mesh) {
     return machine.compile(mesh, looped_gradient(policy, mesh)).memory;
   };
   const pjrt::MemoryStats device = memory(SaveTags{.device = {"hidden"}}), host = memory(SaveTags{.host = {"hidden"}});
-  const int64_t stack = int64_t{8} * 1024 * 1024 * 4 / mesh.num_devices();
+  const int64_t stack = int64_t{32} * 1024 * 1024 * 4 / mesh.num_devices();
   EXPECT_EQ(device.host_temporary, 0) << target;
   EXPECT_GE(host.host_temporary, stack) << target;
-  EXPECT_LE(host.temporary, device.temporary - stack * 9 / 10) << target;
+  EXPECT_LE(host.temporary, device.temporary - stack * 3 / 4) << target;
 }
 
 TEST(Aot, SlowHostOffloadOnTpus) {
