@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tenon/autodiff/functional.h"
+#include "tenon/autodiff/remat.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/pjrt/plugin.h"
@@ -38,6 +39,27 @@ TEST_F(Jit, RunsAGradient) {
   const std::vector<Literal> got = f(std::vector<Literal>{vector(x), vector(y)});
   ASSERT_EQ(got.size(), 1U);
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(got[0].as_double(static_cast<int64_t>(i)), std::cos(x[i]) * y[i], 1e-6);
+}
+
+// The CPU has one memory: what is kept on the host stays where it is.
+TEST_F(Jit, HostOffloadIsHarmlessOnTheCpu) {
+  const std::vector<TensorType> types{kVector, {DType::f32, {3, 4}}};
+  const auto run = [&](const RematPolicy& policy, bool host) {
+    const Jitted f = jit(Backend::open("cpu"), types, [&](const std::vector<Tensor>& args) {
+      const auto loss = [&](const std::vector<Tensor>& p) {
+        const auto step = [&](const Tensor&, const Tensor& h, const Tensor& w) {
+          const RematScope scope(policy);
+          return std::pair<Tensor, std::vector<Tensor>>(sin(tag(tanh(h * w), "hidden")), {});
+        };
+        return sum_all(scan(step, p[0], p[1]).first);
+      };
+      return grad(loss, args);
+    });
+    EXPECT_EQ(uses_host_memory(f.executable().program()), host);
+    const Literal w = Literal::from(DType::f32, {3, 4}, std::vector<double>{1, 2, 3, 4, -1, -2, -3, -4, 1, 1, 2, 2});
+    return f(std::vector<Literal>{vector({0, 0.5, 1, -2}), w});
+  };
+  EXPECT_EQ(run(SaveTags{.host = {"hidden"}}, true), run(SaveTags{.device = {"hidden"}}, false));
 }
 
 TEST_F(Jit, DonatedMemoryIsUsedAgain) {

@@ -50,6 +50,10 @@ void validate(const Program& program, const Mesh& mesh) {
   }
 }
 
+bool uses_host_memory(const Program& program) {
+  return program.text.find("_xla_buffer_placement = \"pinned_host\"") != std::string::npos;
+}
+
 pjrt::CompileOptions make_compile_options(const Program& program,
                                           const std::map<std::string, std::string>& default_flags,
                                           std::vector<int64_t> device_ids) {

@@ -33,6 +33,8 @@ std::string describe_argument(const Program& program, size_t index);
 // Checks that lists belong together, donated arguments exist and every shape divides over the mesh. Throws
 // `invalid_argument` or `mesh_mismatch`, naming the argument or result.
 void validate(const Program& program, const Mesh& mesh);
+// Whether it keeps values in host memory while it runs.
+bool uses_host_memory(const Program& program);
 // What the plugin gets: the program's flags over `default_flags`. `device_ids` in mesh order.
 pjrt::CompileOptions make_compile_options(const Program& program,
                                           const std::map<std::string, std::string>& default_flags,

@@ -68,6 +68,9 @@ void Run::compile_programs() {
   session_ = std::make_unique<TrainSession>(trainer_.model(), trainer_.learner(), std::move(settings));
   log_.line(format_compiled("train step", session_->train_executable()));
   log_.line(fmt::format("train step: {:.3f} GFLOPs", session_->flops() / 1e9));
+  if (options_.backend->platform() == "cpu" && uses_host_memory(session_->train_executable().program())) {
+    log_.line("note: the CPU has one memory: what remat policies keep on the host stays where it is");
+  }
   if (held_out_ != nullptr) log_.line(format_compiled("eval step", session_->prepare_eval()));
 }
 
