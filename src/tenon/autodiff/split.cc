@@ -72,12 +72,14 @@ class Partitioner {
     return plan_.saved.contains(v) || (is_param(v) && trace_.value(v).index < joint_.num_params);
   }
 
-  // Values read by recomputed ops of each remat scope. Outside loops a barrier keeps the compiler from undoing the
-  // recomputation by common-subexpression elimination; loop bodies are apart anyway.
+  // Values read by recomputed ops of each remat scope. Outside loops a barrier keeps the compiler from undoing what a
+  // policy asked for by common-subexpression elimination; loop bodies are apart anyway. Without a policy the compiler
+  // may.
   void find_barriers() {
     if (options_.in_loop) return;
     for (OpId id : plan_.recomputed) {
       const OpInfo& op = trace_.op(id);
+      if (op.mark.remat_scope == kNoId) continue;
       std::vector<ValueId>& list = barriers_[op.mark.remat_scope].values;
       for (ValueId v : uses(trace_, op)) {
         const ValueId k = plan_.kept(v);
