@@ -22,6 +22,7 @@ class Attrs {
   Attrs() = default;
   // Names, here and in `add`, must be string literals: they are kept by reference.
   Attrs(std::initializer_list<std::pair<std::string_view, AttrValue>> items) : items_(items) {}
+  explicit Attrs(std::vector<std::pair<std::string_view, AttrValue>> items) : items_(std::move(items)) {}
 
   void add(std::string_view name, AttrValue value) { items_.emplace_back(name, std::move(value)); }
 

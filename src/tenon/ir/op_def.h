@@ -12,6 +12,7 @@
 namespace tenon {
 
 class HloWriter;
+struct KernelDef;
 
 // What shape inference sees. It throws `shape_mismatch` or `invalid_argument`; the trace adds op and module path.
 struct InferArgs {
@@ -68,6 +69,8 @@ struct OpDef {
   // Floating-point operations, multiply and add counted apart. Null: one per result element.
   double (*flops)(const Trace&, const OpInfo&) = nullptr;
   Recompute recompute = Recompute::cheap;
+  // What a kernel says besides; null for other ops.
+  const KernelDef* kernel = nullptr;
 };
 
 // Every op there is, by name.

@@ -22,6 +22,7 @@ std::span<const OpFamily> op_families() {
       {"Annotations", "annotate.h", "annotate.cc", annotate_defs()},
       {"Control flow", "control.h", "control.cc", control_defs()},
       {"Functions with a gradient of their own", "custom_vjp.h", "custom_vjp.cc", custom_vjp_defs()},
+      {"Kernels", "attention.h", "attention.cc", attention_defs()},
       {"Manual regions", "manual.h", "manual.cc", manual_defs()},
       {"Collectives, inside manual regions", "manual.h", "collective.cc", collective_defs()},
   };

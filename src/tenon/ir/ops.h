@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tenon/ir/ops/annotate.h"
+#include "tenon/ir/ops/attention.h"
 #include "tenon/ir/ops/contract.h"
 #include "tenon/ir/ops/control.h"
 #include "tenon/ir/ops/custom_vjp.h"

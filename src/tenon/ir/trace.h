@@ -95,6 +95,8 @@ class Trace {
   void abandon_region(RegionId id);
   // For passes: the ops of a closed region become `ops`, a subset of them in the same order.
   void replace_ops(RegionId id, std::vector<OpId> ops) { regions_[id].ops = std::move(ops); }
+  // For passes: other attributes for an op, with which it has the same results.
+  void replace_attrs(OpId id, Attrs attrs) { ops_[id].attrs = std::move(attrs); }
   std::vector<Tensor> params(RegionId id);
   std::vector<Tensor> results(RegionId id);
   Tensor tensor(ValueId id) { return {this, id}; }

@@ -25,7 +25,7 @@ Linear::Config output_linear() {
 
 MultiheadAttention::Config::Config()
     : qkv(RotaryQkv::Config{}),
-      core(DotProductAttention::Config{}),
+      core(FlashAttention::Config{}),
       kv_cache(DenseKvCache::Config{}),
       output(output_linear()) {}
 

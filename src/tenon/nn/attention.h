@@ -3,8 +3,10 @@
 // Letters: B batch, T queries, S keys, D model, N heads, K key-value heads, H head dim.
 #pragma once
 
+#include <optional>
 #include <utility>
 
+#include "tenon/ir/ops/attention.h"
 #include "tenon/nn/linear.h"
 
 namespace tenon {
@@ -28,6 +30,20 @@ struct CausalMask {
   TENON_FN()
   Tensor operator()(const MaskArgs& args) const;
 };
+// Of those, the `window` nearest: the query itself and what is less than `window` positions before it.
+struct SlidingWindowMask {
+  int64_t window = 1024;
+  TENON_FN(window)
+  Tensor operator()(const MaskArgs& args) const;
+};
+// Every key of the query's segment.
+struct SegmentMask {
+  TENON_FN()
+  Tensor operator()(const MaskArgs& args) const;
+};
+
+// What attention kernels are told of a mask; empty for a mask they don't know, which they are given as a function.
+std::optional<MaskPattern> mask_pattern(const Mask& mask);
 
 struct Qkv {
   Tensor query;       // [B,N,T,H]
@@ -109,6 +125,25 @@ class DotProductAttention final : public AttentionCore {
  private:
   int64_t head_dim_;
   Mask mask_;
+};
+
+// The same in blocks of keys, without weights of every query and key in memory: a kernel where the platform has one
+// (ir/ops/attention.h).
+class FlashAttention final : public AttentionCore {
+ public:
+  struct Config : AttentionCore::Config {
+    double logit_cap = 0;
+    int64_t block_size = 512;
+    PartitionSpec partition = {{"data", "expert", "fsdp"}, "model"};
+    Config();  // mask: CausalMask
+    void check(Checker& c) const;
+    TENON_CONFIG(logit_cap, block_size, partition)
+  };
+  explicit FlashAttention(const Config& config);
+  Tensor forward(const Qkv& qkv, const MaskArgs& mask) const override;
+
+ private:
+  Config config_;
 };
 
 class KvCache : public Module {

@@ -10,7 +10,8 @@ void register_nn(Registry& registry) {
   register_autodiff(registry);
   registry.add<Constant, Normal, FanInNormal>();
   registry.add<PlainDot, Linear, Embedding, RMSNorm>();
-  registry.add<CausalMask, LinearQkv, RotaryQkv, DotProductAttention, DenseKvCache, MultiheadAttention>();
+  registry.add<CausalMask, SlidingWindowMask, SegmentMask, LinearQkv, RotaryQkv, DotProductAttention, FlashAttention,
+               DenseKvCache, MultiheadAttention>();
   registry.add<Silu, ScaledDim, GatedFeedForward>();
   registry.add<PreNormResidual, DecoderLayer, Decoder>();
   registry.add<TiedHead, LinearHead, CrossEntropy, CausalLm>();

@@ -54,6 +54,12 @@ Backend::Backend(std::string platform, std::shared_ptr<const pjrt::Client> clien
   if (client_->devices().empty()) {
     throw Error(ErrorCode::plugin, fmt::format("platform {} has no device in this machine", platform_));
   }
+  const Status registered = register_kernels(*client_->plugin(), platform_);
+  if (registered.ok()) {
+    kernels_ = kernels_for(platform_);
+  } else if (registered.error().code() != ErrorCode::unsupported) {
+    throw registered.error();
+  }
 }
 
 }  // namespace tenon

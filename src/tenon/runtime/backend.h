@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tenon/kernels/kernels.h"
 #include "tenon/pjrt/client.h"
 
 namespace tenon {
@@ -27,11 +28,14 @@ class Backend {
   const pjrt::Client& client() const { return *client_; }
   // XLA flags every program is compiled with here; a program's own override them.
   const std::map<std::string, std::string>& default_flags() const { return default_flags_; }
+  // Own kernels that programs may call here; none where the plugin can't run them.
+  const KernelList& kernels() const { return kernels_; }
 
  private:
   std::string platform_;
   std::shared_ptr<const pjrt::Client> client_;
   std::map<std::string, std::string> default_flags_;
+  KernelList kernels_;
 };
 
 }  // namespace tenon

@@ -24,6 +24,7 @@ void check_donated(const Program& program, size_t count) {
 Program make_program(Graph& graph, const ProgramSpec& spec) {
   eliminate_dead_code(graph);
   Program p;
+  p.kernels = select_kernels(graph, spec.kernels, spec.mesh);
   p.num_devices = spec.mesh.num_devices();
   p.arg_types = graph.param_types();
   p.result_types = graph.result_types();
@@ -56,7 +57,8 @@ std::vector<Literal> Jitted::operator()(std::span<const Literal> args) const {
 }
 
 Jitted jit(std::shared_ptr<const Backend> backend, std::span<const TensorType> params, const TensorFn& body,
-           const ProgramSpec& spec, const CompileCache* cache) {
+           ProgramSpec spec, const CompileCache* cache) {
+  spec.kernels = backend->kernels();
   Graph graph = make_graph(params, body);
   Executable executable = compile(backend, spec.mesh, make_program(graph, spec), cache);
   return {std::move(backend), std::move(executable)};

@@ -19,10 +19,12 @@ struct ProgramSpec {
   std::vector<std::string> param_names;
   // Parameter i of the first so many gives its memory to result i.
   size_t num_donated = 0;
+  // Own kernels that the program may call: those of the backend it is for.
+  KernelList kernels;
 };
 
-// Drops dead code from `graph` and prints it. Throws `mesh_mismatch` naming what doesn't divide, `shape_mismatch` when
-// a donated parameter isn't of its result's type.
+// Drops dead code from `graph`, puts kernels in and prints it. Throws `mesh_mismatch` naming what doesn't divide,
+// `shape_mismatch` when a donated parameter isn't of its result's type.
 Program make_program(Graph& graph, const ProgramSpec& spec = {});
 
 // A compiled function.
@@ -42,9 +44,9 @@ class Jitted {
   Executable executable_;
 };
 
-// Traces `body` on parameters of these types and compiles it for the first devices of `backend`. Throws what tracing,
-// make_program and compile throw.
+// Traces `body` on parameters of these types and compiles it, with the kernels of `backend`, for its first devices.
+// Throws what tracing, make_program and compile throw.
 Jitted jit(std::shared_ptr<const Backend> backend, std::span<const TensorType> params, const TensorFn& body,
-           const ProgramSpec& spec = {}, const CompileCache* cache = nullptr);
+           ProgramSpec spec = {}, const CompileCache* cache = nullptr);
 
 }  // namespace tenon

@@ -43,7 +43,7 @@ const std::set<std::string_view> kApproximate = {"exp",   "expm1", "log",       
                                                  "rsqrt", "tanh",  "logistic",    "sin",         "cos",
                                                  "pow",   "rem",   "dot_general", "reduce_sum",  "reduce_prod",
                                                  "scan",  "while", "scatter_add", "convolution", "reduce_window_sum",
-                                                 "erf",   "atan2", "custom_vjp"};
+                                                 "erf",   "atan2", "custom_vjp",  "attention",   "attention_backward"};
 
 double tolerance(DType dtype) {
   switch (dtype) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/base/mesh.h"
+#include "tenon/passes/select_kernels.h"
 #include "tenon/pjrt/compile_options.h"
 
 namespace tenon {
@@ -26,6 +27,8 @@ struct Program {
   std::vector<int> donated;
   // XLA flags for this program ("xla_cpu_enable_fast_math" = "false").
   std::map<std::string, std::string> compile_options;
+  // What became of its kernel ops.
+  std::vector<KernelChoice> kernels;
 };
 
 // "argument 3 (decoder.emb.weight)".

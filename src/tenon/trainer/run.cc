@@ -58,7 +58,7 @@ void Run::open_dir() {
 
 void Run::compile_programs() {
   if (options_.backend == nullptr) options_.backend = Backend::open(options_.platform);
-  const StepSettings step = step_settings(config_, options_.backend->num_devices());
+  const StepSettings step = step_settings(config_, options_.backend->num_devices(), options_.backend->kernels());
   const Mesh& mesh = step.mesh;
   log_.line(fmt::format("{} x {} ({}), mesh {}", mesh.num_devices(), options_.backend->platform(),
                         options_.backend->device_kind(), to_string(mesh)));
@@ -68,6 +68,7 @@ void Run::compile_programs() {
   session_ = std::make_unique<TrainSession>(trainer_.model(), trainer_.learner(), std::move(settings));
   log_.line(format_compiled("train step", session_->train_executable()));
   log_.line(fmt::format("train step: {:.3f} GFLOPs", session_->flops() / 1e9));
+  for (const KernelChoice& choice : session_->train_executable().program().kernels) log_.line(to_string(choice));
   if (options_.backend->platform() == "cpu" && uses_host_memory(session_->train_executable().program())) {
     log_.line("note: the CPU has one memory: what remat policies keep on the host stays where it is");
   }

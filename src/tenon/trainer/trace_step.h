@@ -6,10 +6,10 @@
 
 namespace tenon {
 
-// The train step of a run on so many devices. Throws `mesh_mismatch`.
-StepSettings step_settings(const Trainer::Config& config, int64_t num_devices);
+// The train step of a run on so many devices, which have `kernels`. Throws `mesh_mismatch`.
+StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, KernelList kernels);
 
-// What Trainer::run compiles on so many devices, traced without reading any data.
+// What Trainer::run compiles on so many devices that have no kernels of ours, traced without reading any data.
 struct TracedStep {
   Mesh mesh;
   TrainProgram step;

@@ -18,7 +18,7 @@ Array TrainSession::on_devices(const Literal& literal) const {
 
 const Executable& TrainSession::prepare_eval() {
   if (!eval_) {
-    Program program = make_eval_program(model_, settings_.step.mesh, settings_.step.batch);
+    Program program = make_eval_program(model_, settings_.step);
     eval_ = compile(settings_.backend, settings_.step.mesh, std::move(program), settings_.cache);
   }
   return *eval_;

@@ -147,7 +147,7 @@ TEST_F(SessionTest, SchedulesAndThresholdsDontChangeTheProgram) {
   learner.optimizer = adam;
   c.learner = learner;
   const Trainer b(c);
-  const StepSettings settings{Mesh(), batch_types(8, 16), 1};
+  const StepSettings settings{Mesh(), batch_types(8, 16), 1, {}};
   EXPECT_EQ(make_train_program(a.model(), a.learner(), settings).program.text,
             make_train_program(b.model(), b.learner(), settings).program.text);
 }

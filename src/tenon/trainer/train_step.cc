@@ -66,8 +66,8 @@ void append(std::vector<Tensor>& out, const std::vector<ParamInfo>& infos, const
 }
 
 Program finish(Graph& graph, const Mesh& mesh, const Signature& in, std::vector<PartitionSpec> result_specs,
-               size_t num_donated) {
-  return make_program(graph, {mesh, in.specs, std::move(result_specs), in.names, num_donated});
+               size_t num_donated, const KernelList& kernels = {}) {
+  return make_program(graph, {mesh, in.specs, std::move(result_specs), in.names, num_donated, kernels});
 }
 
 std::vector<PartitionSpec> state_specs(const StateLayout& layout) {
@@ -249,13 +249,15 @@ TrainProgram make_train_program(const Model& model, const Learner& learner, cons
   out.metric_names = tracer.metric_names();
   std::vector<PartitionSpec> result_specs = state_specs(out.layout);
   result_specs.emplace_back();  // metrics
-  out.program = finish(graph, settings.mesh, in, std::move(result_specs), num_state);
+  out.program = finish(graph, settings.mesh, in, std::move(result_specs), num_state, settings.kernels);
   out.flops = count_flops(*graph.trace, graph.root);
   return out;
 }
 
-Program make_eval_program(const Model& model, const Mesh& mesh, const BatchTypes& batch) {
-  check_batch({mesh, batch, 1});
+Program make_eval_program(const Model& model, const StepSettings& settings) {
+  const Mesh& mesh = settings.mesh;
+  const BatchTypes& batch = settings.batch;
+  check_batch({mesh, batch, 1, {}});
   StateLayout layout{describe_state(model), {}, {}};
   Signature in;
   for (const ParamInfo& info : layout.model) {
@@ -271,7 +273,7 @@ Program make_eval_program(const Model& model, const Mesh& mesh, const BatchTypes
                                                                reshape(convert(loss.weight, DType::f32), {1})},
                                            0)};
   });
-  return finish(graph, mesh, in, {PartitionSpec()}, 0);
+  return finish(graph, mesh, in, {PartitionSpec()}, 0, settings.kernels);
 }
 
 }  // namespace tenon

@@ -36,6 +36,8 @@ struct StepSettings {
   BatchTypes batch;
   // Microbatches in one step.
   int64_t accumulation = 1;
+  // Own kernels that the programs may call.
+  KernelList kernels;
 };
 
 // (seed u32[2]) -> every array of the layout, padded.
@@ -53,7 +55,7 @@ struct TrainProgram {
 TrainProgram make_train_program(const Model& model, const Learner& learner, const StepSettings& settings);
 
 // (the model's part of the state…, batch…) -> f32[2]: sum of losses, number of tokens.
-Program make_eval_program(const Model& model, const Mesh& mesh, const BatchTypes& batch);
+Program make_eval_program(const Model& model, const StepSettings& settings);
 
 // The two words of a seed, high first, as the programs take it.
 Literal seed_words(int64_t seed);

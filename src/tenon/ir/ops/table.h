@@ -25,5 +25,6 @@ std::span<const OpDef* const> control_defs();  // scan, while, cond
 std::span<const OpDef* const> custom_vjp_defs();
 std::span<const OpDef* const> manual_defs();
 std::span<const OpDef* const> collective_defs();
+std::span<const OpDef* const> attention_defs();  // attention, attention_backward
 
 }  // namespace tenon

@@ -36,5 +36,6 @@ void add_index_cases(CaseList& list);
 void add_window_cases(CaseList& list);
 void add_control_cases(CaseList& list);
 void add_manual_cases(CaseList& list);
+void add_kernel_cases(CaseList& list);
 
 }  // namespace tenon

@@ -41,6 +41,7 @@ const std::vector<OpCase>& op_cases() {
     add_window_cases(list);
     add_control_cases(list);
     add_manual_cases(list);
+    add_kernel_cases(list);
     return list.take();
   }();
   return cases;

@@ -1,0 +1,15 @@
+// The attention kernels as calls in programs.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "tenon/passes/select_kernels.h"
+
+namespace tenon {
+
+KernelList attention_kernels();
+// XLA_FFI_Handler* by the target names of the calls.
+std::map<std::string, void*> attention_handlers();
+
+}  // namespace tenon

@@ -1,0 +1,19 @@
+// The hardware's own kernels: what there is for each platform, and how a plugin gets to know them.
+#pragma once
+
+#include <string_view>
+
+#include "tenon/base/result.h"
+#include "tenon/passes/select_kernels.h"
+#include "tenon/pjrt/plugin.h"
+
+namespace tenon {
+
+// For programs compiled for `platform` ("cpu", "cuda", …), best first; empty where there are none.
+const KernelList& kernels_for(std::string_view platform);
+
+// Makes the kernels of `platform` known to its plugin, once. Errors: `unsupported` when the plugin can't run own
+// kernels.
+Status register_kernels(const pjrt::Plugin& plugin, std::string_view platform);
+
+}  // namespace tenon

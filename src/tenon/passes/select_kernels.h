@@ -1,0 +1,48 @@
+// Puts a platform's kernels in the place of the bodies of kernel ops.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/base/mesh.h"
+#include "tenon/ir/kernel.h"
+
+namespace tenon {
+
+// A kernel op as one device sees it.
+struct KernelUse {
+  const OpInfo& op;
+  std::vector<TensorType> operands, results;  // the device's part
+  const Attrs& attrs() const { return op.attrs; }
+};
+
+// What one platform has for one kernel.
+struct KernelImplementation {
+  std::string_view kernel;  // name of the op
+  std::string_view name;    // what reports call it
+  // Why it can't do this; "" when it can.
+  std::string (*refuse)(const KernelUse&);
+  CustomCall (*call)(const KernelUse&);
+};
+
+// What a platform has, best first.
+using KernelList = std::vector<KernelImplementation>;
+
+// What became of the kernel ops of one kind at one module path.
+struct KernelChoice {
+  std::string kernel, path;
+  std::string implementation;         // "" : its body in ordinary ops
+  std::vector<std::string> refusals;  // "name: reason" of what was asked before
+  int64_t count = 1;
+  bool operator==(const KernelChoice&) const = default;
+};
+
+// Gives every kernel op of `graph` the call of the first implementation in `kernels` that takes it; the others keep
+// their body. On a mesh of several devices an op is asked for as its `partition` splits it.
+std::vector<KernelChoice> select_kernels(Graph& graph, const KernelList& kernels, const Mesh& mesh);
+
+// "decoder.layer.attention: attention x2 by cpu_flash_attention", with the refusals.
+std::string to_string(const KernelChoice& choice);
+
+}  // namespace tenon

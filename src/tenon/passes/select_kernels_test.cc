@@ -1,0 +1,107 @@
+#include "tenon/passes/select_kernels.h"
+
+#include <gmock/gmock.h>
+
+#include "tenon/ir/hlo_writer.h"
+#include "tenon/ir/interpreter.h"
+#include "tenon/ir/ops.h"
+#include "tenon/ir/testing/op_cases.h"
+
+namespace tenon {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Two attentions at one place and one in a scan at another.
+Graph attentions(const PartitionSpec& partition = {}) {
+  const TensorType heads{DType::f32, {2, 4, 3, 2}}, places{DType::i32, {2, 3}};
+  const std::vector<TensorType> params{heads, places};
+  return make_graph(params, [&](const std::vector<Tensor>& t) {
+    AttentionOptions options;
+    options.partition = partition;
+    const auto layer = [&](const Tensor& x) { return attention({x, x, x, t[1], t[1], t[1], t[1]}, options).context; };
+    current_trace().set_path("first");
+    Tensor x = layer(layer(t[0]));
+    current_trace().set_path("loop");
+    const std::vector<TensorType> body{{DType::i32, {}}, heads};
+    const RegionId region = trace_region(
+        current_trace(), body, [&](const std::vector<Tensor>& args) { return std::vector<Tensor>{layer(args[1])}; });
+    return scan_op(region, 2, {x}, {});
+  });
+}
+
+std::string takes_none(const KernelUse&) { return "it takes nothing"; }
+std::string takes_all(const KernelUse&) { return {}; }
+std::string takes_two_heads(const KernelUse& use) {
+  return use.operands[0].dims == Dims{1, 2, 3, 2} ? "" : "not two heads";
+}
+CustomCall call(const KernelUse&) { return {"my_attention", "api_version = 4 : i32"}; }
+
+std::string print(const Graph& graph, const Mesh* mesh = nullptr) {
+  HloWriter w(*graph.trace, mesh, false);
+  const std::vector<ValueId>& params = graph.trace->region(graph.root).params;
+  for (size_t i = 0; i < params.size(); ++i) w.bind(params[i], "%arg" + std::to_string(i));
+  w.body(graph.root);
+  return w.take();
+}
+
+TEST(SelectKernels, TakesTheFirstThatAgrees) {
+  Graph graph = attentions();
+  const KernelList kernels{{"attention", "none", takes_none, call},
+                           {"other", "other", takes_all, call},
+                           {"attention", "all", takes_all, call},
+                           {"attention", "late", takes_all, call}};
+  const std::vector<KernelChoice> choices = select_kernels(graph, kernels, Mesh());
+  ASSERT_EQ(choices.size(), 2U);
+  EXPECT_EQ(to_string(choices[0]), "first: attention x2 by all (none: it takes nothing)");
+  EXPECT_EQ(to_string(choices[1]), "loop: attention by all (none: it takes nothing)");
+  const std::string text = print(graph);
+  EXPECT_THAT(text, HasSubstr("stablehlo.custom_call @my_attention(%arg0, %arg0, %arg0, %arg1, %arg1, %arg1, %arg1) "
+                              "{api_version = 4 : i32} : (tensor<2x4x3x2xf32>, "));
+  EXPECT_THAT(text, HasSubstr("-> (tensor<2x4x3x2xf32>, tensor<2x4x3xf32>)\n"));
+  EXPECT_THAT(text, Not(HasSubstr("stablehlo.dot_general")));
+}
+
+TEST(SelectKernels, OthersKeepTheirBody) {
+  Graph graph = attentions();
+  const std::vector<KernelChoice> choices = select_kernels(graph, {{"attention", "none", takes_none, call}}, Mesh());
+  EXPECT_EQ(to_string(choices.at(0)), "first: attention x2 by ordinary ops (none: it takes nothing)");
+  EXPECT_THAT(print(graph), HasSubstr("stablehlo.dot_general"));
+  EXPECT_THAT(print(graph), Not(HasSubstr("custom_call")));
+}
+
+TEST(SelectKernels, WhatIsComputedIsTheSame) {
+  Graph graph = attentions();
+  const std::vector<Literal> args{eighths({DType::f32, {2, 4, 3, 2}}), Literal({DType::i32, {2, 3}})};
+  const std::vector<Literal> before = interpret(graph, args);
+  select_kernels(graph, {{"attention", "all", takes_all, call}}, Mesh());
+  EXPECT_EQ(interpret(graph, args), before);
+}
+
+TEST(SelectKernels, DevicesAreAskedForTheirPart) {
+  const Mesh mesh{{"data", 2}, {"model", 2}};
+  Graph graph = attentions({"data", "model"});
+  const std::vector<KernelChoice> choices =
+      select_kernels(graph, {{"attention", "two_heads", takes_two_heads, call}}, mesh);
+  EXPECT_EQ(choices.at(0).implementation, "two_heads");
+  const std::string text = print(graph, &mesh);
+  EXPECT_THAT(text, HasSubstr("sdy.manual_computation(%arg0, %arg0, %arg0, %arg1, %arg1, %arg1, %arg1) "
+                              "in_shardings=[<@mesh, [{\"data\"}, {\"model\"}, {}, {}]>, "));
+  EXPECT_THAT(text, HasSubstr("<@mesh, [{\"data\"}, {}]>] out_shardings=[<@mesh, [{\"data\"}, {\"model\"}, {}, {}]>, "
+                              "<@mesh, [{\"data\"}, {\"model\"}, {}]>] manual_axes={\"data\", \"model\"} (%1: "
+                              "tensor<1x2x3x2xf32>, "));
+  EXPECT_THAT(text, HasSubstr("sdy.return %8#0, %8#1 : tensor<1x2x3x2xf32>, tensor<1x2x3xf32>"));
+}
+
+TEST(SelectKernels, WhatDoesNotDivideKeepsItsBody) {
+  Graph graph = attentions({"data", "model"});
+  const std::vector<KernelChoice> choices =
+      select_kernels(graph, {{"attention", "all", takes_all, call}}, Mesh{{"model", 3}});
+  EXPECT_EQ(choices.at(0).implementation, "");
+  EXPECT_THAT(choices.at(0).refusals, ElementsAre(HasSubstr("every kernel: ")));
+}
+
+}  // namespace
+}  // namespace tenon
