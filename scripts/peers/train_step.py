@@ -2,7 +2,6 @@
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -64,9 +63,10 @@ class Tenon:
             for text in [*self.sets, f"max_steps={warm + steps}", "log_every_n_steps=1"]:
                 command += ["--set", text]
             done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise SystemExit(f"bench: {' '.join(command)}\n{done.stderr}")
-        rates = [float(n.replace("k", "e3")) for n in re.findall(r"([\d.]+k?) tokens/s", done.stdout + done.stderr)]
+            if done.returncode != 0:
+                raise SystemExit(f"bench: {' '.join(command)}\n{done.stderr}")
+            with open(os.path.join(run, "metrics.jsonl")) as lines:
+                rates = [r["train/tokens_per_s"] for r in map(json.loads, lines) if "train/tokens_per_s" in r]
         return statistics.mean(BATCH * CONFIG["length"] / r for r in rates[warm:])
 
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tenon/ir/op_def.h"
+#include "tenon/ir/kernel.h"
 
 namespace tenon {
 namespace {
@@ -144,7 +144,7 @@ void HloWriter::line(const std::string& text) {
 void HloWriter::body(RegionId region) {
   for (OpId id : trace_.region(region).ops) {
     const OpInfo& op = trace_.op(id);
-    op.def->print(*this, op);
+    call_target(op).empty() ? op.def->print(*this, op) : print_call(*this, op);
   }
 }
 

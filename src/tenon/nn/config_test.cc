@@ -24,6 +24,8 @@ TEST(NnConfigs, ListAllTheirFields) {
   expect_all_fields_listed<LinearQkv>();
   expect_all_fields_listed<RotaryQkv>();
   expect_all_fields_listed<DotProductAttention>();
+  expect_all_fields_listed<FlashAttention>();
+  expect_all_fields_listed<SlidingWindowMask>();
   expect_all_fields_listed<DenseKvCache>();
   expect_all_fields_listed<MultiheadAttention>();
   expect_all_fields_listed<GatedFeedForward>();
