@@ -23,7 +23,7 @@ TENON_FN_TYPE(SaveRules, Save(const RematQuery&), "decides by module path, tag a
 Save SaveEverything::operator()(const RematQuery&) const { return Save::device; }
 Save SaveNothing::operator()(const RematQuery&) const { return Save::recompute; }
 Save SaveDots::operator()(const RematQuery& query) const {
-  return query.op == "dot_general" ? Save::device : Save::recompute;
+  return query.op == "dot_general" || query.op == "attention" ? Save::device : Save::recompute;
 }
 Save SaveTags::operator()(const RematQuery& query) const {
   const auto has = [&](const std::vector<std::string>& tags) {

@@ -105,7 +105,7 @@ Gradient gradient_of(const OpCase& c, const std::vector<bool>& active) {
     c.build({p.begin(), split});
     Trace& trace = current_trace();
     const OpInfo op = trace.op(op_of(c, trace, trace.current_region()));
-    VjpArgs args{op.attrs, {}, {}, {split, p.end()}, active};
+    VjpArgs args{op.attrs, {}, {}, {split, p.end()}, active, op.regions};
     for (const ValueId v : op.operands) args.operands.push_back(trace.tensor(v));
     for (const ValueId v : op.results) args.results.push_back(trace.tensor(v));
     args.active.resize(op.operands.size(), false);

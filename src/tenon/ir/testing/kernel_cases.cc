@@ -42,7 +42,9 @@ TensorFn backward_of(const AttentionOptions& options) {
     const AttentionResult r = attention(attention_inputs(inputs), options);
     const Trace& trace = *r.context.trace();
     const OpInfo& op = trace.op(trace.value(r.context.id()).def);
-    return op.def->vjp({op.attrs, inputs, {r.context, r.lse}, {t[7], t[8]}, {true, true, true}, op.regions});
+    Tensors out = op.def->vjp({op.attrs, inputs, {r.context, r.lse}, {t[7], t[8]}, {true, true, true}, op.regions});
+    out.resize(3);
+    return out;
   };
 }
 
