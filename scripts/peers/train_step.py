@@ -22,6 +22,7 @@ OVERLAY = {
     LAYER + "feed_forward.hidden_dim": CONFIG["hidden"],
     "data.batch_size": BATCH,
     "data.sequence_length": CONFIG["length"],
+    "data.eval_fraction": 0.0,
 }
 
 
