@@ -27,7 +27,7 @@ endif()
 
 install(TARGETS tenon_lib EXPORT tenon LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
-  PATTERN "*.h" REGEX "/(test|fake_|ops/support\\.h)[^/]*$|_test_util.h$" EXCLUDE)
+  PATTERN "*.h" REGEX "/(test|fake_|ops/support\\.h)[^/]*$|_test_util.h$|/kernels/cpu$" EXCLUDE)
 install(DIRECTORY ${TENON_DEPS_DIR}/plugins ${TENON_DEPS_DIR}/licenses DESTINATION lib/tenon OPTIONAL)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tenon)
