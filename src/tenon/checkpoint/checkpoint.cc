@@ -179,19 +179,19 @@ Result<TensorType> OpenedCheckpoint::type(std::string_view name) const {
 }
 
 Result<Literal> OpenedCheckpoint::read(std::string_view name) const {
+  const Result<TensorType> tensor = type(name);
+  if (!tensor.ok()) return tensor.error();
+  return read_block(name, {Dims((*tensor).dims.size(), 0), (*tensor).dims});
+}
+
+Result<Literal> OpenedCheckpoint::read_block(std::string_view name, const ArraySlice& slice) const {
   const auto shard = parts_->shard_of(name);
   if (!shard.ok()) return shard.error();
-  Result<Literal> literal = (*shard)->read(name);
-  if (!literal.ok()) return literal;
+  Result<Literal> literal = (*shard)->read_block(name, slice);
+  if (!literal.ok() || slice.size != (*shard)->find(name).value().type.dims) return literal;
   const uint32_t crc = crc32c(literal->bytes()), expected = parts_->manifest.tensors.at(std::string(name)).crc;
   if (crc != expected) return wrong_crc((*shard)->path(), "tensor " + quote_text(name), crc, expected);
   return literal;
-}
-
-Result<Literal> OpenedCheckpoint::read_rows(std::string_view name, int64_t begin, int64_t end) const {
-  const auto shard = parts_->shard_of(name);
-  if (!shard.ok()) return shard.error();
-  return (*shard)->read_rows(name, begin, end);
 }
 
 Result<std::string> OpenedCheckpoint::file(const std::string& name) const {

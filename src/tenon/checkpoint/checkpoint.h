@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tenon/base/literal.h"
+#include "tenon/base/mesh.h"
 #include "tenon/base/result.h"
 
 namespace tenon {
@@ -39,8 +40,10 @@ class OpenedCheckpoint {
   Result<TensorType> type(std::string_view name) const;
   // The tensor, compared with its checksum.
   Result<Literal> read(std::string_view name) const;
-  // Rows [begin, end) of the first dimension, reading only their bytes.
-  Result<Literal> read_rows(std::string_view name, int64_t begin, int64_t end) const;
+  // Part of the tensor, reading only its bytes (see SafetensorsFile::read_block). These can't be compared with the
+  // tensor's checksum: Verify::all has done so when the checkpoint was opened. A block that is the whole tensor is
+  // compared again.
+  Result<Literal> read_block(std::string_view name, const ArraySlice& slice) const;
   const std::map<std::string, std::string>& metadata() const;
   // The content of a text saved with it.
   Result<std::string> file(const std::string& name) const;

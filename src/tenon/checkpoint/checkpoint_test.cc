@@ -26,11 +26,11 @@ TEST_F(CheckpointTest, RoundTrip) {
   EXPECT_TRUE(checkpoint.warnings().empty());
   EXPECT_THAT(checkpoint.names(), ElementsAre("count", "decoder.emb", "decoder.layers.0.w"));
   EXPECT_EQ(to_string(checkpoint.type("decoder.layers.0.w").value()), "f32[3,2]");
-  EXPECT_EQ(checkpoint.read_rows("decoder.layers.0.w", 1, 3).value(),
+  EXPECT_EQ(checkpoint.read_block("decoder.layers.0.w", {{1, 0}, {2, 2}}).value(),
             Literal::from(DType::f32, {2, 2}, std::vector<double>{2, 3, 4, 120}));
   EXPECT_EQ(checkpoint.read("decoder.embb").error().hint(), "did you mean decoder.emb?");
   EXPECT_EQ(checkpoint.file("none").error().code(), ErrorCode::not_found);
-  EXPECT_EQ(checkpoint.read_rows("count", 0, 1).error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(checkpoint.read_block("count", {{0}, {1}}).error().code(), ErrorCode::invalid_argument);
 }
 
 TEST_F(CheckpointTest, OneFileWhenItAllFits) {

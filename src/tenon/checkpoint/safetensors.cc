@@ -8,6 +8,7 @@
 
 #include "tenon/base/hash.h"
 #include "tenon/base/text.h"
+#include "tenon/checkpoint/file_block.h"
 
 namespace tenon {
 namespace {
@@ -27,6 +28,15 @@ Result<std::string> read_header(const InputFile& file) {
   const Status read = file.read(kSafetensorsPrefix, std::as_writable_bytes(std::span(header)));
   if (!read.ok()) return read.error();
   return header;
+}
+
+bool lies_within(const ArraySlice& slice, const Dims& dims) {
+  if (slice.offset.size() != dims.size() || slice.size.size() != dims.size()) return false;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t offset = slice.offset[i], size = slice.size[i];
+    if (offset < 0 || size < 0 || offset > dims[i] || size > dims[i] - offset) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -56,35 +66,32 @@ Result<TensorInfo> SafetensorsFile::find(std::string_view name) const {
 Result<Literal> SafetensorsFile::read(std::string_view name) const {
   const Result<TensorInfo> tensor = find(name);
   if (!tensor.ok()) return tensor.error();
-  return read_part(*tensor, (*tensor).type, 0);
+  const Dims& dims = (*tensor).type.dims;
+  return read_block(name, {Dims(dims.size(), 0), dims});
 }
 
-Result<Literal> SafetensorsFile::read_rows(std::string_view name, int64_t begin, int64_t end) const {
-  const Result<TensorInfo> tensor = find(name);
-  if (!tensor.ok()) return tensor.error();
-  TensorType type = (*tensor).type;
-  if (type.rank() == 0 || begin < 0 || begin > end || end > type.dims[0]) {
-    return Error(ErrorCode::invalid_argument, "no such rows in tensor " + quote_text(name))
+Result<Literal> SafetensorsFile::read_block(std::string_view name, const ArraySlice& slice) const {
+  const Result<TensorInfo> found = find(name);
+  if (!found.ok()) return found.error();
+  const TensorInfo& tensor = *found;
+  if (!lies_within(slice, tensor.type.dims)) {
+    return Error(ErrorCode::invalid_argument, "no such block in tensor " + quote_text(name))
         .at(path())
-        .got(fmt::format("[{}, {})", begin, end))
-        .expected("rows of " + to_string(type));
+        .got(fmt::format("{} from {}", to_string(slice.size), to_string(slice.offset)))
+        .expected("part of " + to_string(tensor.type));
   }
-  const int64_t row_bytes = type.dims[0] == 0 ? 0 : byte_size(type) / type.dims[0];
-  type.dims[0] = end - begin;
-  return read_part(*tensor, std::move(type), static_cast<uint64_t>(begin * row_bytes));
-}
-
-Result<Literal> SafetensorsFile::read_part(const TensorInfo& tensor, TensorType type, uint64_t offset) const {
-  Literal literal(std::move(type));
-  if (const Status read = file_.read(tensor.begin + offset, literal.bytes()); !read.ok()) return read.error();
-  if (literal.dtype() != DType::i1) return literal;
-  const auto bytes = std::as_const(literal).bytes();
-  const auto bad = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
-  if (bad == bytes.end()) return literal;
-  return Error(ErrorCode::damaged,
-               fmt::format("tensor {}: a truth value that is neither 0 nor 1 at byte {} of the file",
-                           quote_text(tensor.name), tensor.begin + offset + static_cast<uint64_t>(bad - bytes.begin())))
-      .at(path());
+  Literal block(TensorType{tensor.type.dtype, slice.size});
+  const Status read =
+      read_file_block(file_, tensor.begin, tensor.type.dims, slice, byte_size(tensor.type.dtype), block.bytes());
+  if (!read.ok()) return read.error();
+  if (tensor.type.dtype == DType::i1) {
+    const auto bytes = std::as_const(block).bytes();
+    if (std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; })) {
+      return Error(ErrorCode::damaged, "tensor " + quote_text(name) + ": a truth value that is neither 0 nor 1")
+          .at(path());
+    }
+  }
+  return block;
 }
 
 Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path,

@@ -12,6 +12,7 @@
 
 #include "tenon/base/file.h"
 #include "tenon/base/literal.h"
+#include "tenon/base/mesh.h"
 #include "tenon/checkpoint/safetensors_header.h"
 
 namespace tenon {
@@ -30,11 +31,11 @@ class SafetensorsFile {
   Result<TensorInfo> find(std::string_view name) const;
 
   Result<Literal> read(std::string_view name) const;
-  // Rows [begin, end) of the first dimension, reading only their bytes.
-  Result<Literal> read_rows(std::string_view name, int64_t begin, int64_t end) const;
+  // Part of a tensor: reads no more than its bytes and gaps between them shorter than a page. `invalid_argument` when
+  // it doesn't lie within the tensor.
+  Result<Literal> read_block(std::string_view name, const ArraySlice& slice) const;
 
  private:
-  Result<Literal> read_part(const TensorInfo& tensor, TensorType type, uint64_t offset) const;
   InputFile file_;
   SafetensorsHeader header_;
   std::map<std::string, size_t, std::less<>> index_;

@@ -41,13 +41,14 @@ TEST_F(SafetensorsTest, ReadsAFileWrittenByHand) {
   EXPECT_EQ((*file).tensors().size(), 3u);
   EXPECT_EQ((*file).read("a").value(), Literal::scalar(DType::f32, 1));
   EXPECT_EQ((*file).read("b").value(), Literal::from(DType::u8, {2, 2}, std::vector<int64_t>{1, 2, 3, 4}));
-  EXPECT_EQ((*file).read_rows("b", 1, 2).value(), Literal::from(DType::u8, {1, 2}, std::vector<int64_t>{3, 4}));
-  EXPECT_EQ((*file).read_rows("b", 1, 1).value().size(), 0);
+  EXPECT_EQ((*file).read_block("b", {{1, 0}, {1, 2}}).value(),
+            Literal::from(DType::u8, {1, 2}, std::vector<int64_t>{3, 4}));
+  EXPECT_EQ((*file).read_block("b", {{1, 0}, {0, 2}}).value().size(), 0);
   EXPECT_EQ((*file).read("empty").value().dims(), (Dims{0, 3}));
-  EXPECT_EQ((*file).read_rows("empty", 0, 0).value().dims(), (Dims{0, 3}));
-  EXPECT_EQ((*file).read_rows("b", 0, 3).error().code(), ErrorCode::invalid_argument);
-  EXPECT_EQ((*file).read_rows("b", 2, 1).error().code(), ErrorCode::invalid_argument);
-  EXPECT_EQ((*file).read_rows("a", 0, 0).error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ((*file).read_block("empty", {{0, 0}, {0, 3}}).value().dims(), (Dims{0, 3}));
+  EXPECT_EQ((*file).read_block("b", {{0, 0}, {3, 2}}).error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ((*file).read_block("b", {{2, 0}, {-1, 2}}).error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ((*file).read_block("a", {{0}, {0}}).error().code(), ErrorCode::invalid_argument);
   EXPECT_EQ((*file).read("emty").error().hint(), "did you mean empty?");
 }
 
@@ -204,7 +205,7 @@ TEST_F(SafetensorsTest, TruthValuesAreZeroOrOne) {
   const SafetensorsFile file =
       open_bytes(with_fields(tensor("[4]", "[0,4]", "\"BOOL\""), std::string("\0\1\2\0", 4))).value();
   EXPECT_EQ(file.read("w").error().code(), ErrorCode::damaged);
-  EXPECT_TRUE(file.read_rows("w", 0, 2).ok());
+  EXPECT_TRUE(file.read_block("w", {{0}, {2}}).ok());
 }
 
 TEST_F(SafetensorsTest, NoCutAndNoChangedByteCrashes) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "tenon/base/stacked_name.h"
 #include "tenon/base/text.h"
@@ -20,6 +21,33 @@ Literal crop(const Literal& stored, const Dims& offset, const Dims& size, const 
   Literal out(TensorType{stored.dtype(), result});
   extract_block(stored.bytes(), stored.dims(), {offset, size}, byte_size(stored.dtype()), out.bytes());
   return out;
+}
+
+// What a device holds of the stored array: zeros where `slice` is padding, the rest from files.
+Literal read_shard(const StateArray& array, const std::vector<std::string>& names, const ArraySlice& slice,
+                   const OpenedCheckpoint& checkpoint) {
+  ArraySlice logical = slice;
+  for (size_t i = 0; i < logical.size.size(); ++i) {
+    logical.size[i] = std::clamp<int64_t>(array.shape[i] - slice.offset[i], 0, slice.size[i]);
+  }
+  Literal shard(TensorType{DType::f32, slice.size});
+  if (num_elements(logical.size) == 0) return shard;
+  ArraySlice to{Dims(slice.size.size(), 0), logical.size};
+  const auto copy = [&](const std::string& name, const ArraySlice& from) {
+    const Literal block = checkpoint.read_block(name, from).value();
+    insert_block(block.bytes(), to, slice.size, byte_size(DType::f32), shard.bytes());
+  };
+  if (array.stack == 0) {
+    copy(names[0], logical);
+    return shard;
+  }
+  const ArraySlice from{Dims(logical.offset.begin() + 1, logical.offset.end()),
+                        Dims(logical.size.begin() + 1, logical.size.end())};
+  to.size[0] = 1;
+  for (; to.offset[0] < logical.size[0]; ++to.offset[0]) {
+    copy(names[static_cast<size_t>(logical.offset[0] + to.offset[0])], from);
+  }
+  return shard;
 }
 
 // "a, b and 3 more".
@@ -83,21 +111,22 @@ void check_compatible(std::span<const StateArray> arrays, const OpenedCheckpoint
 
 Array restore_array(const StateArray& array, const OpenedCheckpoint& checkpoint,
                     const std::shared_ptr<const Backend>& backend, const Mesh& mesh) {
-  Literal stored(array.stored_type(mesh));
-  ArraySlice slice{Dims(array.shape.size(), 0), array.shape};
-  if (array.stack > 0) slice.size[0] = 1;
-  for (const std::string& name : layer_names(array.name, array.stack)) {
-    const Literal tensor = checkpoint.read(name).value();
-    if (tensor.type() != TensorType{DType::f32, tensor_shape(array)}) {
-      throw Error(ErrorCode::incompatible, "a tensor of another type")
-          .at(name)
-          .got(to_string(tensor.type()))
-          .expected(to_string(TensorType{DType::f32, tensor_shape(array)}));
-    }
-    insert_block(tensor.bytes(), slice, stored.dims(), byte_size(DType::f32), stored.bytes());
-    if (array.stack > 0) ++slice.offset[0];
+  const std::vector<std::string> names = layer_names(array.name, array.stack);
+  const TensorType expected{DType::f32, tensor_shape(array)};
+  for (const std::string& name : names) {
+    const TensorType got = checkpoint.type(name).value();
+    if (got == expected) continue;
+    throw Error(ErrorCode::incompatible, "a tensor of another type")
+        .at(name)
+        .got(to_string(got))
+        .expected(to_string(expected));
   }
-  return Array::from_literal(backend, mesh, array.partition, stored);
+  Literal block;
+  const auto read = [&](const ArraySlice& slice) -> std::span<const std::byte> {
+    block = read_shard(array, names, slice, checkpoint);
+    return std::as_const(block).bytes();
+  };
+  return Array::from_blocks(backend, mesh, array.partition, array.stored_type(mesh), read);
 }
 
 }  // namespace tenon

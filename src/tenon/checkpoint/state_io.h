@@ -33,7 +33,9 @@ std::vector<std::pair<std::string, Literal>> to_file_tensors(const StateArray& a
 // these arrays. Tensors whose names begin with `ignored` (unless empty) may be there or not.
 void check_compatible(std::span<const StateArray> arrays, const OpenedCheckpoint& checkpoint,
                       std::string_view ignored = {});
-// The array, padded and put on the devices of `mesh`. Throws what reading the checkpoint gives.
+// The array, padded and put on the devices of `mesh`. Reads what one device holds at a time, and nothing of a file that
+// no device holds; this process never has the whole array unless one device does. Throws what reading the checkpoint
+// gives; only Verify::all has compared what is read with its checksums.
 Array restore_array(const StateArray& array, const OpenedCheckpoint& checkpoint,
                     const std::shared_ptr<const Backend>& backend, const Mesh& mesh);
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "tenon/checkpoint/checkpoint_test_util.h"
 #include "tenon/pjrt/plugin.h"
 
@@ -90,6 +92,83 @@ TEST_F(StateIoTest, RestoresOntoAnyMesh) {
   const Literal padded = restore_array(array, c, backend, Mesh{{"fsdp", 4}}).to_literal();
   for (int64_t i = 6; i < 8; ++i) EXPECT_EQ(padded.as_double(i), 0);
   EXPECT_THROW(restore_array({"l.0::1.w", {2, 4, 2}, 2}, c, backend, Mesh()), Error);
+}
+
+// A vocabulary of 259, which no mesh divides; stacked layers split along two dimensions; a replicated vector.
+TEST_F(StateIoTest, EveryDeviceGetsItsPart) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  const std::vector<StateArray> arrays = {
+      {"embedding", {259, 6}, 0, {"model", "fsdp"}},
+      {"head", {6, 259}, 0, {"fsdp", Axis{"data", "model"}}},
+      {"l.0::2.w", {3, 5, 4}, 3, {{}, "fsdp", "model"}},
+      {"l.1::2.b", {3, 7}, 3, {"fsdp", {}}},  // the stack itself is split
+      {"scale", {5}},
+      {"count", {}},
+  };
+  const auto value = [](const StateArray& array, int64_t i) {
+    return static_cast<double>(i) + 1000.0 * static_cast<double>(array.name.size());
+  };
+  std::vector<std::pair<std::string, Literal>> tensors;
+  for (const StateArray& array : arrays) {
+    Literal whole(TensorType{DType::f32, array.shape});
+    for (int64_t i = 0; i < whole.size(); ++i) whole.set(i, value(array, i));
+    for (auto& tensor : to_file_tensors(array, whole)) tensors.push_back(std::move(tensor));
+  }
+  const OpenedCheckpoint c = saved(std::move(tensors));
+  const auto backend = Backend::open("cpu:8");
+  for (const Mesh& mesh : {Mesh(), Mesh{{"fsdp", 2}}, Mesh{{"model", 4}}, Mesh{{"fsdp", 4}, {"model", 2}},
+                           Mesh{{"data", 2}, {"fsdp", 2}, {"model", 2}}}) {
+    for (const StateArray& array : arrays) {
+      const Array restored = restore_array(array, c, backend, mesh);
+      ASSERT_EQ(restored.type(), array.stored_type(mesh));
+      for (int64_t d = 0; d < mesh.num_devices(); ++d) {
+        const ArraySlice slice = mesh.slice(restored.type().dims, array.partition, d);
+        const Literal shard = restored.shard(d);
+        const Dims strides = row_major_strides(array.shape), shard_strides = row_major_strides(slice.size);
+        for (int64_t i = 0; i < shard.size(); ++i) {
+          int64_t place = 0;
+          bool padding = false;
+          for (size_t k = 0; k < slice.size.size(); ++k) {
+            const int64_t at = slice.offset[k] + i / shard_strides[k] % slice.size[k];
+            padding = padding || at >= array.shape[k];
+            place += at * strides[k];
+          }
+          ASSERT_EQ(shard.as_double(i), padding ? 0 : value(array, place))
+              << array.name << " element " << i << " of device " << d << ", mesh " << to_string(mesh);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(StateIoTest, PartsThatSeveralDevicesHoldAreReadOnce) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  const OpenedCheckpoint c = saved({{"w", counting({8, 4})}});
+  const auto backend = Backend::open("cpu:8");
+  int reads = 0;
+  set_fault_handler([&](std::string_view at) { return reads += at == "file.read", 0; });
+  for (const auto& [partition, expected] : {std::pair(PartitionSpec{}, 1), std::pair(PartitionSpec{"model"}, 2),
+                                            std::pair(PartitionSpec{Axis{"data", "model"}}, 8)}) {
+    reads = 0;
+    const Array restored = restore_array({"w", {8, 4}, 0, partition}, c, backend, Mesh{{"data", 4}, {"model", 2}});
+    EXPECT_EQ(reads, expected);
+    EXPECT_EQ(restored.to_literal(), counting({8, 4}));
+  }
+}
+
+// What went bad between opening and reading.
+TEST_F(StateIoTest, WholeTensorsAreComparedAgain) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  const OpenedCheckpoint c = saved({{"w", counting({8, 4})}});
+  const std::string file = path(step_dir_name(1)) + "/shard_00000.safetensors";
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(-1, std::ios::end).put('\x55');
+  try {
+    restore_array({"w", {8, 4}}, c, Backend::open("cpu:1"), Mesh());
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::damaged);
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("tensor \"w\""), HasSubstr(file)));
+  }
 }
 
 }  // namespace

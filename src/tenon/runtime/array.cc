@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "tenon/runtime/block_copy.h"
 
 namespace tenon {
@@ -49,23 +51,32 @@ Array Array::from_buffers(std::shared_ptr<const Backend> backend, const Mesh& me
 
 Array Array::from_literal(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
                           const Literal& literal) {
-  check_devices(*backend, mesh);
-  const Dims& dims = literal.dims();
-  const TensorType shard_type{literal.dtype(), mesh.shard_dims(dims, spec)};
-  const size_t element = byte_size(literal.dtype());
   std::vector<std::byte> block;
-  if (shard_type.dims != dims) block.resize(static_cast<size_t>(byte_size(shard_type)));
+  return from_blocks(std::move(backend), mesh, spec, literal.type(),
+                     [&](const ArraySlice& slice) -> std::span<const std::byte> {
+                       if (slice.size == literal.dims()) return literal.bytes();
+                       block.resize(static_cast<size_t>(byte_size(TensorType{literal.dtype(), slice.size})));
+                       extract_block(literal.bytes(), literal.dims(), slice, byte_size(literal.dtype()), block);
+                       return block;
+                     });
+}
+
+Array Array::from_blocks(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
+                         TensorType type, const BlockSource& block) {
+  check_devices(*backend, mesh);
+  const PartitionSpec normal = mesh.normalize(spec, type.rank());
+  const TensorType shard_type{type.dtype, mesh.shard_dims(type.dims, normal)};
+  std::map<int64_t, std::vector<int64_t>> holders;  // by the first
+  for (int64_t d = 0; d < mesh.num_devices(); ++d) holders[mesh.first_holder(normal, d)].push_back(d);
   std::vector<pjrt::Buffer> buffers(static_cast<size_t>(mesh.num_devices()));
-  for (int64_t d = 0; d < mesh.num_devices(); ++d) {
-    std::span<const std::byte> bytes = literal.bytes();
-    if (shard_type.dims != dims) {
-      extract_block(literal.bytes(), dims, mesh.slice(dims, spec, d), element, block);
-      bytes = block;
+  for (const auto& [first, devices] : holders) {
+    const std::span<const std::byte> bytes = block(mesh.slice(type.dims, normal, first));
+    for (const int64_t device : devices) {
+      const auto i = static_cast<size_t>(device);
+      buffers[i] = backend->client().copy_from_host(shard_type, bytes, backend->client().devices()[i]).value();
     }
-    const auto i = static_cast<size_t>(d);
-    buffers[i] = backend->client().copy_from_host(shard_type, bytes, backend->client().devices()[i]).value();
   }
-  return from_buffers(std::move(backend), mesh, spec, literal.type(), std::move(buffers));
+  return from_buffers(std::move(backend), mesh, normal, std::move(type), std::move(buffers));
 }
 
 Literal Array::shard(int64_t device) const {

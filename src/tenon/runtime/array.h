@@ -1,8 +1,11 @@
 // An array on the devices of a mesh.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "tenon/base/literal.h"
@@ -22,6 +25,11 @@ class Array {
   // `mesh_mismatch` when a dimension doesn't divide or there are too few devices, `plugin` when memory runs out.
   static Array from_literal(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
                             const Literal& literal);
+  // The same for an array of `type` that never stands in this process's memory as a whole: `block` gives the bytes of
+  // one piece, valid until the next call, and is asked once for each, however many devices hold it.
+  using BlockSource = std::function<std::span<const std::byte>(const ArraySlice&)>;
+  static Array from_blocks(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
+                           TensorType type, const BlockSource& block);
   // From the buffers of each device of the mesh, in mesh order, each holding what Mesh::slice gives.
   static Array from_buffers(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
                             TensorType type, std::vector<pjrt::Buffer> buffers);
