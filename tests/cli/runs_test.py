@@ -101,6 +101,10 @@ class Training(Trained):
             fill(disk, leave=size // 2)
             self.check_error(self.train(full, "max_steps=30"), 6, "no_space at", "step_00000025", "free some space")
             self.assertEqual(sorted(p.name for p in full.glob("step_*"))[-1], "step_00000020")
+            # The run ends long before the next save, or its own end, would tell.
+            late = ("max_steps=1000000", "save_every_n_steps=60")
+            self.check_error(self.train(full, *late), 6, "no_space at", "step_00000060", "free some space")
+            self.assertLess(max(metrics(full)), 120)
             fill(disk, leave=0)
             self.check_error(self.train(full, "max_steps=30"), 6, "no_space at", str(full))
             (disk / "ballast").unlink()

@@ -13,13 +13,19 @@ AsyncSaver::~AsyncSaver() {
 
 void AsyncSaver::save(SaveRequest request) {
   wait();
+  done_ = false;
   thread_ = std::thread([this, request = std::move(request)] {
     try {
       report_ = writer_.save(request).value();
     } catch (...) {
       failure_ = std::current_exception();
     }
+    done_ = true;
   });
+}
+
+void AsyncSaver::check() {
+  if (done_) wait();
 }
 
 void AsyncSaver::wait() {

@@ -1,6 +1,7 @@
 // Saves in the background while training goes on.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <optional>
 #include <string>
@@ -22,15 +23,18 @@ class AsyncSaver {
 
   // Waits for the save before, then starts this one and returns. When the one before failed, throws and starts nothing.
   void save(SaveRequest request);
+  // Never waits: throws when the save under way has already failed.
+  void check();
   // Returns once everything is on disk; throws when it couldn't be.
   void wait();
-  // The last save that ended well and that `save` or `wait` has waited for.
+  // The last save that ended well and that one of these calls has seen the end of.
   const std::optional<SaveReport>& last() const { return last_; }
 
  private:
   CheckpointWriter writer_;
   std::thread thread_;
   std::optional<SaveReport> last_;
+  std::atomic<bool> done_ = false;  // the thread's last act
   // Written by the thread, read behind its join.
   std::optional<SaveReport> report_;
   std::exception_ptr failure_;

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <future>
+#include <optional>
 #include <set>
+#include <thread>
 
 #include "tenon/checkpoint/async_saver.h"
 #include "tenon/checkpoint/checkpoint_test_util.h"
@@ -224,6 +227,36 @@ TEST_F(CheckpointWriterTest, AsyncErrorsComeWithTheNextCall) {
   saver.wait();
   expect_is_example(open_latest(dir_).value(), 4);
   EXPECT_THAT(list_dir(dir_).value(), ElementsAre("LOCK", "step_00000001", "step_00000004"));
+}
+
+TEST_F(CheckpointWriterTest, AsyncErrorsAreSeenWithoutWaiting) {
+  AsyncSaver saver(dir_, options());
+  saver.check();
+  std::promise<void> let_go;
+  set_fault_handler([&, held = let_go.get_future().share()](std::string_view at) -> int {
+    if (at == "checkpoint.begin") held.wait();
+    return at == "file.write" ? ENOSPC : 0;
+  });
+  saver.save(example_request(1));
+  saver.check();  // under way
+  let_go.set_value();
+  std::optional<Error> error;
+  while (!error) {
+    try {
+      saver.check();
+      std::this_thread::yield();
+    } catch (const Error& e) {
+      error = e;
+    }
+  }
+  EXPECT_EQ(error->code(), ErrorCode::no_space);
+  EXPECT_THAT(error->path(), HasSubstr("step_00000001"));
+  saver.check();  // thrown once
+  set_fault_handler({});
+  saver.save(example_request(2));
+  saver.wait();
+  saver.check();
+  EXPECT_EQ(saver.last()->path, path("step_00000002"));
 }
 
 TEST_F(CheckpointWriterTest, AsyncSaverMayBeDroppedWhileSaving) {

@@ -140,6 +140,7 @@ void Run::loop() {
     if (!batch) break;
     Array metrics = session_->train_step(step_, *batch);
     settle();  // of the step before, while this one runs
+    saver_->check();
     pending_ = Pending{step_++, std::move(metrics)};
     pause_if_due();
   }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <thread>
 
+#include "tenon/base/fault.h"
 #include "tenon/base/file.h"
 #include "tenon/base/lock_file.h"
 #include "tenon/checkpoint/checkpoint.h"
@@ -158,6 +159,24 @@ TEST_F(RunTest, StopsAfterTooManyNonFiniteSteps) {
   EXPECT_THAT(e.what(), HasSubstr("step 3"));
   EXPECT_THAT(output_, HasSubstr("warning: step 1 was skipped"));
   EXPECT_EQ(losses(path("run")).at(2), "\"nan\"");
+}
+
+TEST_F(RunTest, AFailedSaveEndsTheRunAtOnce) {
+  Trainer::Config c = config(100'000);
+  c.log_every_n_steps = 1;
+  c.save_every_n_steps = 60;
+  int saves = 0;
+  set_fault_handler([&](std::string_view at) {
+    return at == "checkpoint.begin" && ++saves == 2 ? throw Error(ErrorCode::no_space, "full").at("here") : 0;
+  });
+  const Error error = failure("a", c);
+  set_fault_handler({});
+  EXPECT_EQ(error.code(), ErrorCode::no_space);
+  EXPECT_EQ(error.path(), "here");
+  // Not only by the next save; and the one before is there.
+  EXPECT_EQ(saves, 2);
+  EXPECT_LT(losses(path("a")).rbegin()->first, 180);
+  EXPECT_EQ(list_steps(path("a")).value(), std::vector<int64_t>{60});
 }
 
 TEST_F(RunTest, ABatchThatDoesNotDivideOverTheMesh) {
