@@ -5,6 +5,7 @@
 #include "tenon/ir/ops/contract.h"
 #include "tenon/ir/ops/control.h"
 #include "tenon/ir/ops/elementwise.h"
+#include "tenon/ir/ops/indexing.h"
 #include "tenon/ir/ops/shape.h"
 
 namespace tenon {
