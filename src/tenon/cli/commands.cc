@@ -6,10 +6,10 @@
 
 #include "tenon/aot/step_report.h"
 #include "tenon/base/plugin_library.h"
+#include "tenon/base/utf8.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
 #include "tenon/inference/generator.h"
-#include "tenon/inference/utf8.h"
 
 namespace tenon {
 namespace {
@@ -36,10 +36,7 @@ T option(const char* name, Result<T> value) {
 }
 
 void check_utf8(const std::string& prompt) {
-  Utf8Stream stream;
-  if (stream.push(prompt) + stream.finish() != prompt) {
-    throw Error(ErrorCode::invalid_argument, "the prompt isn't valid UTF-8").at("--prompt");
-  }
+  if (!is_utf8(prompt)) throw Error(ErrorCode::invalid_argument, "the prompt isn't valid UTF-8").at("--prompt");
 }
 
 const ExperimentRegistry& experiments() {

@@ -128,6 +128,37 @@ TEST(Errors, TextThatIsNotToml) {
   EXPECT_THAT(error_of(dotted + " = 1"), HasSubstr("nested too deep"));
 }
 
+TEST(Errors, TextIsUtf8) {
+  for (const char* text : {"'a\"q\xe4\" n'", "\"\xff\"", "'''\n\x80'''", "1 # \xc3"}) {
+    EXPECT_THAT(error_of("\nname = " + std::string(text)), StartsWith("invalid_argument at x.toml:")) << text;
+    EXPECT_THAT(error_of("\nname = " + std::string(text)), HasSubstr("the text isn't valid UTF-8")) << text;
+  }
+  EXPECT_THAT(set_error("name=bare \x8c\xa3"), HasSubstr("isn't valid UTF-8"));
+  EXPECT_THAT(set_error("rates.\"\xff\"=1"), HasSubstr("isn't valid UTF-8"));
+  Model::Config c = model();
+  apply_set(c, "name=na\u00efve", registry());
+  EXPECT_EQ(c.name, "na\u00efve");
+}
+
+TEST(Errors, StringsDontHideNesting) {
+  const std::string deep(1000, '[');
+  const std::vector<std::string> fronts = {
+      R"("'")",      R"("\"")",      R"('\')",      R"('"')",   R"("")",       R"(""" """)",
+      R"("""a"""")", R"("""a""""")", "'''\n'\n'''", "'''a''''", R"("""\"""")", "\n# \"\n1",
+  };
+  for (const std::string& front : fronts) {
+    EXPECT_THAT(error_of("x = [" + front + ", " + deep), HasSubstr("nested too deep")) << front;
+  }
+  // Dots and brackets add up.
+  std::string both, dots = "a";
+  for (int i = 0; i < 40; ++i) dots += ".a";
+  for (int i = 0; i < 40; ++i) both += "[\n{" + dots + " = ";
+  EXPECT_THAT(error_of("x = " + both), HasSubstr("x.toml:4: values are nested too deep"));
+  Model::Config c = model();
+  apply_toml(c, "name = '''" + deep + "''' # " + deep + "\nsources = [" + std::string(300, '\n') + "]", "", registry());
+  EXPECT_EQ(c.name, deep);
+}
+
 TEST(Errors, NumbersAtTheirLimitsAreFine) {
   Model::Config c;
   apply_toml(c, "vocab_size = 9_223_372_036_854_775_807\nmax_len = -9223372036854775808", "", registry());

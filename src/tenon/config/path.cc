@@ -11,6 +11,9 @@
 namespace tenon {
 namespace {
 
+// Trees are walked by recursion; none is as deep as this.
+constexpr size_t kMaxParts = 100;
+
 bool is_bare(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
@@ -77,6 +80,10 @@ Path parse_path(std::string_view text) {
       if (part.empty()) bad_path(text, "an empty part or a stray character");
     }
     path.push_back(std::move(part));
+    if (path.size() > kMaxParts) {
+      throw Error(ErrorCode::invalid_argument, fmt::format("a path of more than {} parts", kMaxParts))
+          .got(fmt::format("one of {} characters", text.size()));
+    }
     if (at == text.size()) return path;
     if (text[at++] != '.') bad_path(text, "a stray character");
   }

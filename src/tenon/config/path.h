@@ -11,7 +11,7 @@ namespace tenon {
 using Path = std::vector<std::string>;
 
 // Splits at dots; a part that isn't letters, digits, '_' and '-' is quoted as in TOML. Throws `invalid_argument` for an
-// empty part or an unfinished quote. "" is the root.
+// empty part, an unfinished quote or more than 100 parts. "" is the root.
 Path parse_path(std::string_view text);
 std::string format_path(const Path& path);
 

@@ -20,6 +20,13 @@ TEST(Path, ParsesAndFormats) {
   }
 }
 
+TEST(Path, IsOfBoundedDepth) {
+  std::string path = "a";
+  for (int i = 1; i < 100; ++i) path += ".a";
+  EXPECT_EQ(parse_path(path).size(), 100U);
+  EXPECT_THAT(thrown([&] { (void)parse_path(path + ".a"); }).what(), testing::HasSubstr("more than 100 parts"));
+}
+
 TEST(Path, OrdersNumbersByValue) {
   EXPECT_TRUE(path_less({"l", "2"}, {"l", "10"}));
   EXPECT_TRUE(path_less({"l", "10"}, {"l", "a"}));

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tenon/base/error.h"
+#include "tenon/base/text.h"
+#include "tenon/base/utf8.h"
 #include "tenon/config/access.h"
 #include "tenon/config/apply.h"
 #include "tenon/config/toml.h"
@@ -149,6 +151,9 @@ void apply_set(AnyConfig& config, std::string_view assignment, const Registry& r
 void apply_set(AnyConfig& config, const std::vector<std::string>& assignments, const Registry& registry) {
   change_checked(config, [&](AnyConfig& draft) {
     for (const std::string& assignment : assignments) {
+      if (!is_utf8(assignment)) {
+        throw Error(ErrorCode::invalid_argument, "an assignment isn't valid UTF-8").got(quote_text(assignment));
+      }
       const size_t equals = assignment.find('=');
       if (equals == std::string::npos || equals == 0) {
         throw Error(ErrorCode::invalid_argument, "an assignment is path=value").got(quote(assignment));

@@ -8,44 +8,71 @@
 #include <map>
 #include <sstream>
 #include <toml.hpp>
+#include <vector>
 
 #include "tenon/base/text.h"
+#include "tenon/base/utf8.h"
 
 namespace tenon {
 namespace {
 
 using Toml = toml::basic_value<toml::discard_comments, std::map, std::vector>;
 
-constexpr int kMaxDepth = 100;
+constexpr size_t kMaxDepth = 100;
 
 std::string place(const std::string& filename, size_t line) {
   return fmt::format("{}:{}", filename.empty() ? "text" : filename, line);
 }
 
-// The parser recurses into brackets and dotted keys, so their depth is bounded first. Returns the line that nests too
-// deep, 0 when none does. What is in strings counts too, which only makes the bound stricter for very odd ones.
+// The place behind the string whose opening quote is at `at`, of any of TOML's four forms.
+size_t end_of_string(std::string_view text, size_t at) {
+  const char mark = text[at];
+  const std::string three(3, mark);
+  const bool multiline = text.substr(at).starts_with(three);
+  at += multiline ? 3 : 1;
+  while (at < text.size()) {
+    if (text[at] == '\\' && mark == '"') {
+      at += 2;
+    } else if (!multiline && (text[at] == mark || text[at] == '\n')) {
+      return text[at] == mark ? at + 1 : at;
+    } else if (multiline && text.substr(at).starts_with(three)) {
+      at += 3;
+      for (int more = 0; more < 2 && at < text.size() && text[at] == mark; ++more) ++at;  // quotes within, at its end
+      return at;
+    } else {
+      ++at;
+    }
+  }
+  return text.size();
+}
+
+// The parser and all that walks its values recurse into brackets and dotted keys, so their depth is bounded first.
+// Returns the line that nests too deep, 0 when none does.
 size_t too_deep_line(std::string_view text) {
   size_t line = 1;
-  int brackets = 0;
-  int dots = 0;
-  bool in_string = false;
-  for (const char c : text) {
-    if (c == '\n') {
-      ++line;
-      dots = 0;
-      in_string = false;
-    } else if (c == '"' || c == '\'') {
-      in_string = !in_string;
+  std::vector<size_t> outer;  // levels in front of each open bracket
+  size_t depth = 0;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    size_t next = at + 1;
+    if (c == '"' || c == '\'') {
+      next = end_of_string(text, at);
+    } else if (c == '#') {
+      next = std::min(text.find('\n', at), text.size());
     } else if (c == '[' || c == '{') {
-      if (!in_string) ++brackets;
-    } else if (c == ']' || c == '}') {
-      if (!in_string) --brackets;
+      outer.push_back(depth++);
+    } else if ((c == ']' || c == '}') && !outer.empty()) {
+      depth = outer.back();
+      outer.pop_back();
     } else if (c == '.') {
-      if (!in_string) ++dots;
-    } else if (c == ',' || c == '=') {
-      dots = c == ',' ? 0 : dots;
+      ++depth;
+    } else if (c == ',' || c == '\n') {
+      depth = outer.empty() ? 0 : outer.back() + 1;
     }
-    if (brackets > kMaxDepth || dots > kMaxDepth) return line;
+    if (depth > kMaxDepth) return line;
+    const std::string_view passed = text.substr(at, next - at);
+    line += static_cast<size_t>(std::count(passed.begin(), passed.end(), '\n'));
+    at = next;
   }
   return 0;
 }
@@ -123,6 +150,12 @@ std::string first_line(std::string_view what) {
 }  // namespace
 
 Result<Value> parse_toml(std::string_view text, const std::string& filename) {
+  // The parser reads out of bounds where a string isn't UTF-8.
+  if (const size_t good = utf8_prefix(text); good != text.size()) {
+    const auto lines = std::count(text.begin(), text.begin() + static_cast<int64_t>(good), '\n');
+    return Error(ErrorCode::invalid_argument, "the text isn't valid UTF-8")
+        .at(place(filename, static_cast<size_t>(lines) + 1));
+  }
   if (const size_t line = too_deep_line(text); line != 0) {
     return Error(ErrorCode::invalid_argument, "values are nested too deep")
         .at(place(filename, line))

@@ -1,35 +1,11 @@
 #include "tenon/inference/utf8.h"
 
-#include <cstdint>
+#include "tenon/base/utf8.h"
 
 namespace tenon {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-uint8_t byte_at(std::string_view text, size_t i) { return static_cast<uint8_t>(text[i]); }
-
-// Length of the character that `lead` begins; 0 when none does (RFC 3629).
-size_t char_length(uint8_t lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return 2;
-  if (lead >= 0xE0 && lead <= 0xEF) return 3;
-  if (lead >= 0xF0 && lead <= 0xF4) return 4;
-  return 0;
-}
-
-// Whether `b` may be byte `i` of a character that begins with `lead`: no overlong forms, surrogates or values past
-// 10FFFF.
-bool continues(uint8_t lead, size_t i, uint8_t b) {
-  uint8_t low = 0x80, high = 0xBF;
-  if (i == 1) {
-    if (lead == 0xE0) low = 0xA0;
-    if (lead == 0xED) high = 0x9F;
-    if (lead == 0xF0) low = 0x90;
-    if (lead == 0xF4) high = 0x8F;
-  }
-  return b >= low && b <= high;
-}
 
 }  // namespace
 
@@ -38,20 +14,15 @@ std::string Utf8Stream::push(std::string_view bytes) {
   std::string out;
   size_t at = 0;
   while (at < pending_.size()) {
-    const uint8_t lead = byte_at(pending_, at);
-    const size_t length = char_length(lead);
-    size_t good = length == 0 ? 0 : 1;
-    while (good > 0 && good < length && at + good < pending_.size() &&
-           continues(lead, good, byte_at(pending_, at + good)))
-      ++good;
-    if (good == length && length > 0) {
-      out += pending_.substr(at, length);
-      at += length;
-    } else if (length > 0 && at + good == pending_.size()) {
+    const Utf8Front front = utf8_front(std::string_view(pending_).substr(at));
+    if (front.whole()) {
+      out += pending_.substr(at, front.length);
+      at += front.length;
+    } else if (front.length > 0 && at + front.good == pending_.size()) {
       break;
     } else {
       out += kReplacement;
-      at += good == 0 ? 1 : good;
+      at += front.good == 0 ? 1 : front.good;
     }
   }
   pending_.erase(0, at);
