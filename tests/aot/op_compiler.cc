@@ -1,10 +1,11 @@
-// Compiles cases of ir/testing/op_cases.h, those for one device, ahead of time, for ops_test.py: in a process of its
-// own, because compilers may end the process for a program they don't understand.
+// Compiles cases of ir/testing/op_cases.h ahead of time, for ops_test.py: in a process of its own, because compilers
+// may end the process for a program they don't understand.
 //
-//   tenon_op_compiler             prints "row OP" for each row of the op table, "case OP LABEL" for each case in order
-//   tenon_op_compiler TARGET      reads lines of case numbers; puts the cases of a line into one program, compiles it
-//   and
-//                                 answers "ok" or "error WORDS". Exits with 77 at once when the plugin isn't installed.
+//   tenon_op_compiler             prints "row OP" for each row of the op table, "case DEVICES OP LABEL" for each case
+//   tenon_op_compiler TARGET      reads lines of case numbers, of cases for as many devices as TARGET has; puts the
+//   cases
+//                                 of a line into one program, compiles it and answers "ok" or "error WORDS". Exits with
+//                                 77 at once when the plugin isn't installed.
 #include <algorithm>
 #include <iostream>
 #include <sstream>
@@ -26,29 +27,20 @@ std::string one_line(std::string text) {
   return text;
 }
 
-const std::vector<const OpCase*>& one_device_cases() {
-  static const std::vector<const OpCase*> cases = [] {
-    std::vector<const OpCase*> out;
-    for (const OpCase& c : op_cases()) {
-      if (c.mesh.num_devices() == 1) out.push_back(&c);
-    }
-    return out;
-  }();
-  return cases;
-}
-
 void list() {
   for (const OpDef* def : op_table()) std::cout << "row " << def->name << "\n";
-  for (const OpCase* c : one_device_cases()) std::cout << "case " << c->name() << "\n";
+  for (const OpCase& c : op_cases()) std::cout << "case " << c.mesh.num_devices() << " " << c.name() << "\n";
 }
 
 std::string compile_line(const AotMachine& machine, const std::string& line) {
   std::vector<const OpCase*> cases;
   std::istringstream numbers(line);
-  for (size_t i = 0; numbers >> i;) cases.push_back(one_device_cases().at(i));
+  for (size_t i = 0; numbers >> i;) cases.push_back(&op_cases().at(i));
   try {
     Graph graph = graph_of(cases);
-    machine.compile(Mesh(), make_program(graph));
+    ProgramSpec spec;
+    spec.mesh = cases.at(0)->mesh;
+    machine.compile(spec.mesh, make_program(graph, spec));
     return "ok";
   } catch (const Error& e) {
     return "error " + one_line(e.what());

@@ -18,12 +18,13 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kDevices = 4;
 
-// Bytes of parameters and both AdamW moments, f32, before any sharding or padding; counted by hand from the arguments.
-int64_t state_bytes(const AustenArgs& a) {
+// Bytes of the state, f32, before any sharding or padding, counted by hand from the arguments: Muon keeps one array for
+// each of the layers' matrices, AdamW two for each of the others.
+int64_t state_bytes(const Austen& a) {
   const int64_t attention = 4 * a.model_dim * a.model_dim, feed_forward = 3 * a.model_dim * a.hidden_dim;
-  const int64_t layer = attention + feed_forward + 2 * a.model_dim;  // two norms
-  const int64_t params = kByteVocabSize * a.model_dim + a.num_layers * layer + a.model_dim;
-  return 3 * params * static_cast<int64_t>(sizeof(float));
+  const int64_t matrices = a.num_layers * (attention + feed_forward);
+  const int64_t others = kByteVocabSize * a.model_dim + (2 * a.num_layers + 1) * a.model_dim;  // embedding, norms
+  return (2 * matrices + 3 * others) * static_cast<int64_t>(sizeof(float));
 }
 
 struct Machine {
@@ -43,8 +44,8 @@ class SlowTrainStep : public ::testing::TestWithParam<Machine> {
 
 TEST_P(SlowTrainStep, OfAustenIsShardedAndDonated) {
   static_assert(kByteVocabSize % 2 == 1, "a vocabulary that no mesh divides");
-  const AustenArgs args;
-  Trainer::Config config = austen(args);
+  const Austen args;
+  Trainer::Config config = args();
   config.mesh.fsdp = 2;
   config.mesh.model = 2;
   const StepReport report = compile_train_step(config, GetParam().target);

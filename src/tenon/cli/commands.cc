@@ -82,7 +82,8 @@ void run_generate(const GenerateCommand& command) {
 }
 
 void run_aot(const AotCommand& command) {
-  const StepReport report = compile_train_step(resolve(command.experiment), command.target);
+  const StepReport report =
+      compile_train_step(resolve(find(command.experiment), command.experiment.overrides), command.target);
   print_text(format_report(report) + "\n");
   report.require_fit();
 }
