@@ -40,7 +40,8 @@ ManualSplit split_manual(Trace& trace, const OpInfo& op, const std::unordered_se
   const ManualScope scope(s.axes);
   for (ValueId v : op.operands) s.active.params.push_back(active.contains(v));
   s.active.results = active_results(trace, op.regions[0], s.active.params, {});
-  s.parts = split(trace, op.regions[0], s.active, {std::vector<bool>(op.operands.size(), true), {}, false});
+  s.parts = split(trace, op.regions[0], s.active,
+                  {std::vector<bool>(op.operands.size(), true), std::vector<bool>(op.results.size(), false), false});
   return s;
 }
 

@@ -54,17 +54,18 @@ std::string ops_document() {
   std::string out = fmt::format(
       "# Ops\n\nWritten from the op table by `src/tenon/ir/op_docs_test.cc`; [adding an op](adding_an_op.md) says how "
       "a "
-      "row is made. What\neach op means, its types and its errors stand beside its function in the header named. "
-      "\"Recomputed\" ops are done again in the\nbackward pass of a loop rather than saved.\n\n{} ops.\n",
+      "row\nis made. What each op means, its types and its errors stand beside its function in the header named. What\n"
+      "the backward pass needs of an op is saved or done again, whichever is cheaper ([how](remat.md)); of a \"dear\" "
+      "op\nit is saved.\n\n{} ops.\n",
       op_table().size());
   for (const OpFamily& family : op_families()) {
     out += fmt::format("\n## {}\nFunctions in `tenon/ir/ops/{}`, rows in `src/tenon/ir/ops/{}`.\n\n", family.title,
                        family.header, family.source);
-    out += "| op | gradient | backward pass | a case is printed as |\n|---|---|---|---|\n";
+    out += "| op | gradient | done again | a case is printed as |\n|---|---|---|---|\n";
     for (const OpDef* def : family.defs) {
       const OpCase& c = *first.at(def->name);
       out += fmt::format("| `{}` | {} | {} | {} |\n", def->name, gradient_text(*def, c),
-                         def->recompute == Recompute::cheap ? "recomputed" : "saved", printed_ops(c));
+                         def->recompute == Recompute::cheap ? "by its cost" : "dear", printed_ops(c));
     }
   }
   return out;

@@ -259,12 +259,25 @@ void add_control(std::vector<Refusal>& out) {
   refuse("cond", [] { cond(i1({}), [] { return Tensors{f32({})}; }, [] { return Tensors{f32({1})}; }); });
 }
 
+// "attention_backward" is what the gradient of attention makes, from operands already checked.
+void add_kernels(std::vector<Refusal>& out) {
+  const auto attend = [](const Dims& query, const Dims& key, const Dims& query_positions) {
+    const Tensor tq = i32(query_positions), tk = i32({key[0], key[2]});
+    attention({f32(query), f32(key), f32(key), tq, tk, tq, tk}, {});
+  };
+  out.push_back({"attention", [=] { attend({2, 4, 3, 8}, {2, 3, 5, 8}, {2, 3}); }});  // 4 heads on 3
+  out.push_back({"attention", [=] { attend({2, 4, 3, 8}, {2, 2, 5, 6}, {2, 3}); }});
+  out.push_back({"attention", [=] { attend({2, 4, 3, 8}, {1, 2, 5, 8}, {2, 3}); }});
+  out.push_back({"attention", [=] { attend({2, 4, 3, 8}, {2, 2, 5, 8}, {2, 5}); }});
+}
+
 std::vector<Refusal> refusals() {
   std::vector<Refusal> out;
   add_elementwise(out);
   add_shape(out);
   add_contract(out);
   add_control(out);
+  add_kernels(out);
   return out;
 }
 
@@ -288,6 +301,7 @@ TEST(ShapeErrors, NameTheOpAndTheModule) {
                                            "stop_gradient",
                                            "reverse",
                                            "custom_vjp",
+                                           "attention_backward",
                                            "manual",
                                            "all_reduce_sum",
                                            "all_reduce_max",

@@ -68,16 +68,17 @@ void check_shapes(const AttentionInputs& in) {
   const TensorType &q = in.query.type(), &k = in.key.type();
   if (q.rank() != 4 || k.rank() != 4 || in.value.type() != k || q.dtype != k.dtype || !is_float(q.dtype) ||
       q.dims[0] != k.dims[0] || q.dims[3] != k.dims[3] || k.dims[1] == 0 || q.dims[1] % k.dims[1] != 0) {
-    shape_error("attention of query {}, key {} and value {}; expected [B,N,T,H], [B,K,S,H] twice, N a multiple of K",
+    shape_error("attention: query {}, key {} and value {}; expected [B,N,T,H], [B,K,S,H] twice, N a multiple of K",
                 to_string(q), to_string(k), to_string(in.value.type()));
   }
   const TensorType of_queries{DType::i32, {q.dims[0], q.dims[2]}}, of_keys{DType::i32, {k.dims[0], k.dims[2]}};
   for (const Tensor* t : {&in.query_positions, &in.query_segments}) {
     if (t->type() != of_queries)
-      shape_error("queries stand at {}, not {}", to_string(t->type()), to_string(of_queries));
+      shape_error("attention: queries stand at {}, not {}", to_string(t->type()), to_string(of_queries));
   }
   for (const Tensor* t : {&in.key_positions, &in.key_segments}) {
-    if (t->type() != of_keys) shape_error("keys stand at {}, not {}", to_string(t->type()), to_string(of_keys));
+    if (t->type() != of_keys)
+      shape_error("attention: keys stand at {}, not {}", to_string(t->type()), to_string(of_keys));
   }
 }
 
@@ -103,7 +104,7 @@ RegionId trace_mask(const AttentionInputs& in, const AttentionOptions& o) {
   });
   const TensorType& got = current_trace().value(current_trace().region(region).results[0]).type;
   const TensorType want{DType::i1, {B, T, block}};
-  if (got != want) shape_error("the mask gives {}, not {}", to_string(got), to_string(want));
+  if (got != want) shape_error("attention: the mask gives {}, not {}", to_string(got), to_string(want));
   return region;
 }
 
