@@ -15,8 +15,8 @@
 
 namespace tenon::pjrt {
 
-// What the plugin's answer means; frees it. `doing` completes "the plugin failed to …"; `code` is the error's kind, unless
-// the plugin says that it doesn't do this (`unsupported`) or that the device's memory is full (`out_of_memory`).
+// What the plugin's answer means; frees it. `doing` completes "the plugin failed to …"; `code` is the error's kind,
+// unless the plugin says that it doesn't do this (`unsupported`) or that the device's memory is full (`out_of_memory`).
 Status to_status(const PJRT_Api* api, PJRT_Error* error, std::string_view doing, ErrorCode code = ErrorCode::plugin);
 
 // An enum's number: a newer plugin may give values this header doesn't name, which mustn't be read as the enum.
