@@ -33,6 +33,7 @@ struct ManualSplit {
 
   // A saved value of each device, stacked over the devices.
   PartitionSpec saved_spec() const { return PartitionSpec{Axis(axes.names)}; }
+  bool stacked(const Residual& r) const { return !r.is_param && r.index >= num_results; }
 };
 
 ManualSplit split_manual(Trace& trace, const OpInfo& op, const std::unordered_set<ValueId>& active) {
@@ -40,8 +41,10 @@ ManualSplit split_manual(Trace& trace, const OpInfo& op, const std::unordered_se
   const ManualScope scope(s.axes);
   for (ValueId v : op.operands) s.active.params.push_back(active.contains(v));
   s.active.results = active_results(trace, op.regions[0], s.active.params, {});
-  s.parts = split(trace, op.regions[0], s.active,
-                  {std::vector<bool>(op.operands.size(), true), std::vector<bool>(op.results.size(), false), false});
+  // Inputs and results are there anyway, and each device reads its piece of them again.
+  const SplitOptions options{std::vector<bool>(op.operands.size(), true), std::vector<bool>(s.num_results, true),
+                             false};
+  s.parts = split(trace, op.regions[0], s.active, options);
   return s;
 }
 
@@ -70,7 +73,7 @@ std::vector<Tensor> backward(Trace& trace, const ManualSplit& s, const std::vect
   std::vector<double> shares(num_residuals, 1);
   for (const Residual& r : s.parts.residuals) {
     args.push_back(r.is_param ? inputs[r.index] : results[r.index]);
-    in.push_back(r.is_param ? s.in[r.index] : s.saved_spec());
+    in.push_back(s.stacked(r) ? s.saved_spec() : r.is_param ? s.in[r.index] : s.out[r.index]);
   }
   for (size_t i = 0; i < s.num_results; ++i) {
     if (!s.active.results[i]) continue;
@@ -86,8 +89,7 @@ std::vector<Tensor> backward(Trace& trace, const ManualSplit& s, const std::vect
   const RegionId body = trace_region(trace, types, [&](const std::vector<Tensor>& pieces) {
     std::vector<Tensor> local = pieces;
     for (size_t i = 0; i < local.size(); ++i) {
-      const bool saved = i < num_residuals && !s.parts.residuals[i].is_param;
-      if (saved) local[i] = squeeze(local[i], 0);
+      if (i < num_residuals && s.stacked(s.parts.residuals[i])) local[i] = squeeze(local[i], 0);
       if (i >= num_residuals && shares[i] != 1) local[i] = local[i] * shares[i];
     }
     std::vector<Tensor> grads = inline_region(trace, s.parts.backward, local);
