@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tenon/ir/kernel.h"
+#include "tenon/ir/op_def.h"
 
 namespace tenon {
 namespace {
@@ -144,7 +144,7 @@ void HloWriter::line(const std::string& text) {
 void HloWriter::body(RegionId region) {
   for (OpId id : trace_.region(region).ops) {
     const OpInfo& op = trace_.op(id);
-    call_target(op).empty() ? op.def->print(*this, op) : print_call(*this, op);
+    op.def->print(*this, op);
   }
 }
 

@@ -28,6 +28,13 @@ std::vector<TensorType> types_of(const Trace& trace, const std::vector<ValueId>&
   return out;
 }
 
+void print_body(HloWriter& w, const OpInfo& op) {
+  const RegionInfo& body = w.trace().region(op.regions[0]);
+  for (size_t i = 0; i < op.operands.size(); ++i) w.bind(body.params[i], w.name(op.operands[i]));
+  w.body(op.regions[0]);
+  for (size_t i = 0; i < op.results.size(); ++i) w.bind(op.results[i], w.name(body.results[i]));
+}
+
 std::string call_text(const OpInfo& op, const std::string& operands, const std::string& signature) {
   return fmt::format("stablehlo.custom_call @{}({}) {{{}}} : {}", op.attrs.text(kTarget), operands,
                      op.attrs.text(kCallAttributes), signature);
@@ -144,13 +151,7 @@ std::vector<TensorType> infer_kernel(const InferArgs& a) {
 }
 
 void print_kernel(HloWriter& w, const OpInfo& op) {
-  const RegionInfo& body = w.trace().region(op.regions[0]);
-  for (size_t i = 0; i < op.operands.size(); ++i) w.bind(body.params[i], w.name(op.operands[i]));
-  w.body(op.regions[0]);
-  for (size_t i = 0; i < op.results.size(); ++i) w.bind(op.results[i], w.name(body.results[i]));
-}
-
-void print_call(HloWriter& w, const OpInfo& op) {
+  if (call_target(op).empty()) return print_body(w, op);
   if (w.mesh() != nullptr) return ManualCall(w, op).print();
   w.define(op, call_text(op, w.names(op.operands), w.signature(op)));
 }

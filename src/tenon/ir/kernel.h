@@ -35,18 +35,15 @@ std::vector<TensorType> infer_kernel(const InferArgs& args);
 void print_kernel(HloWriter& w, const OpInfo& op);
 std::vector<Literal> eval_kernel(const EvalArgs& args);
 
-// Prints the call that a pass put in the place of any op.
-void print_call(HloWriter& w, const OpInfo& op);
-
-// A platform's call, as print_call writes it.
+// A platform's call, as print_kernel writes it.
 struct CustomCall {
   std::string target;
   // What stands between the braces: "api_version = 4 : i32, backend_config = {…}, operand_layouts = […]".
   std::string attributes;
 };
-// `attrs` of an op with a call instead of the one it has, if any.
+// `attrs` of a kernel with a call instead of the one it has, if any.
 Attrs with_call(const Attrs& attrs, const CustomCall& call);
-// The target of the call in the place of `op`; "" when there is none.
+// The target of the call in `op`; "" when its body is what runs.
 std::string_view call_target(const OpInfo& op);
 
 }  // namespace tenon

@@ -18,7 +18,7 @@ class Selector {
   void region(RegionId id) {
     for (const OpId op_id : trace_.region(id).ops) {
       const OpInfo& op = trace_.op(op_id);
-      if (op.def->kernel != nullptr ? select(op_id) : replace(op_id)) continue;
+      if (op.def->kernel != nullptr && select(op_id)) continue;
       for (const RegionId inner : op.regions) region(inner);
     }
   }
@@ -46,27 +46,6 @@ class Selector {
     }
     report(std::move(choice));
     return !call_target(trace_.op(id)).empty();
-  }
-
-  // An ordinary op, which only one device has whole.
-  bool replace(OpId id) {
-    if (mesh_.num_devices() > 1) return false;
-    const OpInfo& op = trace_.op(id);
-    for (const KernelImplementation& k : kernels_) {
-      if (k.kernel != op.def->name) continue;
-      const KernelUse use{op, types(op.operands), types(op.results)};
-      if (!k.refuse(use).empty()) continue;
-      trace_.replace_attrs(id, with_call(op.attrs, k.call(use)));
-      report({std::string(op.def->name), {}, std::string(k.name), {}, 1});
-      return true;
-    }
-    return false;
-  }
-
-  std::vector<TensorType> types(const std::vector<ValueId>& values) const {
-    std::vector<TensorType> out;
-    for (const ValueId v : values) out.push_back(trace_.value(v).type);
-    return out;
   }
 
   std::vector<TensorType> local(const OpInfo& op, const std::vector<ValueId>& values, size_t first_spec) const {

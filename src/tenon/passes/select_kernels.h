@@ -39,8 +39,7 @@ struct KernelChoice {
 };
 
 // Gives every kernel op of `graph` the call of the first implementation in `kernels` that takes it; the others keep
-// their body. On a mesh of several devices an op is asked for as its `partition` splits it. Ordinary ops can get calls
-// too, where there is one device; they are reported only if they do, without their path.
+// their body. On a mesh of several devices an op is asked for as its `partition` splits it.
 std::vector<KernelChoice> select_kernels(Graph& graph, const KernelList& kernels, const Mesh& mesh);
 
 // "decoder.layer.attention: attention x2 by cpu_flash_attention", with the refusals.

@@ -1,24 +1,17 @@
 #include "tenon/kernels/cpu/cpu_kernels.h"
 
 #include "tenon/kernels/cpu/attention_call.h"
-#include "tenon/kernels/cpu/matmul_call.h"
 #include "tenon/pjrt/ffi.h"
 
 namespace tenon {
 
 const KernelList& cpu_kernels() {
-  static const KernelList list = [] {
-    KernelList all = attention_kernels();
-    for (const KernelImplementation& k : matmul_kernels()) all.push_back(k);
-    return all;
-  }();
+  static const KernelList list = attention_kernels();
   return list;
 }
 
 Status register_cpu_kernels(const pjrt::Plugin& plugin) {
-  std::map<std::string, void*> handlers = attention_handlers();
-  handlers.merge(matmul_handlers());
-  for (const auto& [name, handler] : handlers) {
+  for (const auto& [name, handler] : attention_handlers()) {
     const Status status = pjrt::register_ffi_handler(plugin, name, "Host", handler);
     if (!status.ok()) return status;
   }
