@@ -1,5 +1,6 @@
 #include "tenon/optim/learner.h"
 
+#include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/optim/adamw.h"
@@ -44,14 +45,7 @@ Tensor global_norm(const Nest& tensors) {
   return sqrt(sum);
 }
 
-Learner::Learner(const Config& config) : config_(config) {
-  try {
-    optimizer_ = config.optimizer.build();
-  } catch (Error& e) {
-    e.prefix("optimizer");
-    throw;
-  }
-}
+Learner::Learner(const Config& config) : config_(config), optimizer_(build_part("optimizer", config.optimizer)) {}
 
 StepScalars Learner::scalars(int64_t step) const {
   StepScalars out = optimizer_->scalars(step);

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "tenon/base/stacked_name.h"
+#include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/optim/adamw.h"
@@ -28,16 +29,6 @@ std::optional<std::regex> compile(const std::string& pattern) {
   }
 }
 
-template <class I>
-std::unique_ptr<I> build_at(const std::string& path, const Slot<I>& slot) {
-  try {
-    return slot.build();
-  } catch (Error& e) {
-    e.prefix(path);
-    throw;
-  }
-}
-
 }  // namespace
 
 OptimizerRule::Config::Config() : optimizer(AdamW::Config{}) {}
@@ -51,7 +42,7 @@ void OptimizerRule::Config::check(Checker& c) const {
 OptimizerRule::OptimizerRule(const Config& config)
     : path_(config.path),
       learning_rate_scale_(config.learning_rate_scale),
-      optimizer_(build_at("optimizer", config.optimizer)) {}
+      optimizer_(build_part("optimizer", config.optimizer)) {}
 
 bool OptimizerRule::matches(const std::string& parameter) const {
   return std::regex_search(parameter, *compile(path_));
@@ -59,9 +50,9 @@ bool OptimizerRule::matches(const std::string& parameter) const {
 
 OptimizerByPath::Config::Config() : otherwise(AdamW::Config{}) {}
 
-OptimizerByPath::OptimizerByPath(const Config& config) : otherwise_(build_at("otherwise", config.otherwise)) {
+OptimizerByPath::OptimizerByPath(const Config& config) : otherwise_(build_part("otherwise", config.otherwise)) {
   for (size_t i = 0; i < config.rules.size(); ++i) {
-    rules_.push_back(build_at(fmt::format("rules.{}", i), config.rules[i]));
+    rules_.push_back(build_part(fmt::format("rules.{}", i), config.rules[i]));
   }
 }
 

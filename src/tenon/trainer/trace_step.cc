@@ -1,7 +1,7 @@
 #include "tenon/trainer/trace_step.h"
 
+#include "tenon/config/build_part.h"
 #include "tenon/config/validate.h"
-#include "tenon/trainer/build_part.h"
 
 namespace tenon {
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
 #include "tenon/config/validate.h"
 #include "tenon/data/dataset.h"
 #include "tenon/nn/model.h"
 #include "tenon/optim/learner.h"
-#include "tenon/trainer/build_part.h"
 #include "tenon/trainer/run.h"
 
 namespace tenon {
