@@ -71,9 +71,18 @@ HWY_NOINLINE void multiply_panel(size_t rows, MatrixView a, const float* b, size
     a.data += count * a.row;
     c += count * c_row;
   };
-  for (; rows >= kRows; step(kRows)) multiply_tile<kRows, kVectors, kAdd>(a, b, b_row, c, c_row, depth);
-  for (; rows >= 4; step(4)) multiply_tile<4, kVectors, kAdd>(a, b, b_row, c, c_row, depth);
-  for (; rows >= 1; step(1)) multiply_tile<1, kVectors, kAdd>(a, b, b_row, c, c_row, depth);
+  while (rows >= kRows) {
+    multiply_tile<kRows, kVectors, kAdd>(a, b, b_row, c, c_row, depth);
+    step(kRows);
+  }
+  while (rows >= 4) {
+    multiply_tile<4, kVectors, kAdd>(a, b, b_row, c, c_row, depth);
+    step(4);
+  }
+  while (rows >= 1) {
+    multiply_tile<1, kVectors, kAdd>(a, b, b_row, c, c_row, depth);
+    step(1);
+  }
 }
 
 // C [rows, columns] = or += A [rows, depth] B [depth, columns]; `columns` is a multiple of kLanes.
