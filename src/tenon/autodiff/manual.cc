@@ -48,18 +48,13 @@ ManualSplit split_manual(Trace& trace, const OpInfo& op, const std::unordered_se
   return s;
 }
 
-std::vector<TensorType> param_types(const Trace& trace, RegionId region) {
-  std::vector<TensorType> out;
-  for (ValueId v : trace.region(region).params) out.push_back(trace.value(v).type);
-  return out;
-}
-
 std::vector<Tensor> forward(Trace& trace, const ManualSplit& s, const std::vector<Tensor>& inputs) {
-  const RegionId body = trace_region(trace, param_types(trace, s.parts.forward), [&](const std::vector<Tensor>& args) {
-    std::vector<Tensor> out = inline_region(trace, s.parts.forward, args);
-    for (size_t i = s.num_results; i < out.size(); ++i) out[i] = expand_dims(out[i], 0);
-    return out;
-  });
+  const RegionId body =
+      trace_region(trace, trace.types(trace.region(s.parts.forward).params), [&](const std::vector<Tensor>& args) {
+        std::vector<Tensor> out = inline_region(trace, s.parts.forward, args);
+        for (size_t i = s.num_results; i < out.size(); ++i) out[i] = expand_dims(out[i], 0);
+        return out;
+      });
   Specs out = s.out;
   out.resize(trace.region(body).results.size(), s.saved_spec());
   return manual_op(body, s.axes, inputs, s.in, out);

@@ -13,16 +13,10 @@
 namespace tenon {
 namespace {
 
-std::vector<TensorType> types(const Trace& trace, const std::vector<ValueId>& values) {
-  std::vector<TensorType> out;
-  for (ValueId v : values) out.push_back(trace.value(v).type);
-  return out;
-}
-
 Joint build_joint(Trace& trace, RegionId region, const Active& active) {
   const RegionInfo& info = trace.region(region);
   Joint joint{kNoId, info.params.size(), info.results.size()};
-  std::vector<TensorType> params = types(trace, info.params);
+  std::vector<TensorType> params = trace.types(info.params);
   for (size_t i = 0; i < info.results.size(); ++i) {
     if (active.results[i]) params.push_back(trace.value(info.results[i]).type);
   }
@@ -106,7 +100,7 @@ class Partitioner {
     }
     std::set<OpId> live;
     for (ValueId v : outs) mark_live(v, live);
-    std::vector<TensorType> params = types(trace_, info_.params);
+    std::vector<TensorType> params = trace_.types(info_.params);
     params.resize(joint_.num_params);
     return trace_region(trace_, params, [&](const std::vector<Tensor>& args) {
       ValueMap map;
@@ -133,7 +127,7 @@ class Partitioner {
   RegionId build_backward() {
     std::vector<ValueId> params = plan_.values;
     params.insert(params.end(), info_.params.begin() + static_cast<int64_t>(joint_.num_params), info_.params.end());
-    const std::vector<TensorType> param_types = types(trace_, params);
+    const std::vector<TensorType> param_types = trace_.types(params);
     std::set<OpId> live;
     for (size_t i = joint_.num_results; i < info_.results.size(); ++i) mark_live(info_.results[i], live);
     return trace_region(trace_, param_types, [&](const std::vector<Tensor>& args) {

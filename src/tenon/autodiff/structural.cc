@@ -154,10 +154,8 @@ std::vector<Tensor> operand_tensors(Trace& trace, const OpInfo& op) {
 
 std::vector<bool> active_results(Trace& trace, RegionId region, const std::vector<bool>& params,
                                  const std::vector<ValueId>& captured) {
-  std::vector<TensorType> types;
-  for (ValueId v : trace.region(region).params) types.push_back(trace.value(v).type);
   std::vector<bool> out;
-  trace_region(trace, types, [&](const std::vector<Tensor>& args) {
+  trace_region(trace, trace.types(trace.region(region).params), [&](const std::vector<Tensor>& args) {
     out = Linearizer(trace, region, args, params, captured).active_results();
     return std::vector<Tensor>{};
   });

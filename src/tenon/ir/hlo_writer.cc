@@ -148,6 +148,13 @@ void HloWriter::body(RegionId region) {
   }
 }
 
+void HloWriter::body_in_place(const OpInfo& op, RegionId region) {
+  const RegionInfo& info = trace_.region(region);
+  for (size_t i = 0; i < op.operands.size(); ++i) bind(info.params[i], name(op.operands[i]));
+  body(region);
+  for (size_t i = 0; i < op.results.size(); ++i) bind(op.results[i], name(info.results[i]));
+}
+
 std::string HloWriter::location(const OpInfo& op) const {
   if (!locations_) return {};
   const std::string_view path = trace_.path_of(op);

@@ -52,6 +52,8 @@ class HloWriter {
   void indent(int by) { depth_ += by; }
   // The ops of a region, without its terminator.
   void body(RegionId region);
+  // The same where `op` stands: the region's parameters are its operands, the results its results.
+  void body_in_place(const OpInfo& op, RegionId region);
   std::string take() { return std::move(text_); }
   // ` loc("path")`, or nothing.
   std::string location(const OpInfo& op) const;

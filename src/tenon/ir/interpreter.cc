@@ -38,7 +38,7 @@ class Interpreter {
       args.exchange = [this, id](const Literal& mine) { return group_->exchange(device_, id, mine); };
     }
     for (ValueId v : op.operands) args.operands.push_back(&values_[v]);
-    for (ValueId v : op.results) args.results.push_back(trace_.value(v).type);
+    args.results = trace_.types(op.results);
     std::vector<Literal> results = op.def->eval(args);
     if (observer_) observer_(op, results);
     for (size_t i = 0; i < results.size(); ++i) {

@@ -22,19 +22,6 @@ std::vector<std::string> letters_of_arrays(std::string_view dims) {
   return out;
 }
 
-std::vector<TensorType> types_of(const Trace& trace, const std::vector<ValueId>& values) {
-  std::vector<TensorType> out;
-  for (ValueId v : values) out.push_back(trace.value(v).type);
-  return out;
-}
-
-void print_body(HloWriter& w, const OpInfo& op) {
-  const RegionInfo& body = w.trace().region(op.regions[0]);
-  for (size_t i = 0; i < op.operands.size(); ++i) w.bind(body.params[i], w.name(op.operands[i]));
-  w.body(op.regions[0]);
-  for (size_t i = 0; i < op.results.size(); ++i) w.bind(op.results[i], w.name(body.results[i]));
-}
-
 std::string call_text(const OpInfo& op, const std::string& operands, const std::string& signature) {
   return fmt::format("stablehlo.custom_call @{}({}) {{{}}} : {}", op.attrs.text(kTarget), operands,
                      op.attrs.text(kCallAttributes), signature);
@@ -146,12 +133,12 @@ std::vector<PartitionSpec> kernel_specs(const OpInfo& op) {
 
 std::vector<TensorType> infer_kernel(const InferArgs& a) {
   const RegionInfo& body = a.trace.region(a.regions[0]);
-  if (types_of(a.trace, body.params) != a.operands) shape_error("the body takes other types than the operands have");
-  return types_of(a.trace, body.results);
+  if (a.trace.types(body.params) != a.operands) shape_error("the body takes other types than the operands have");
+  return a.trace.types(body.results);
 }
 
 void print_kernel(HloWriter& w, const OpInfo& op) {
-  if (call_target(op).empty()) return print_body(w, op);
+  if (call_target(op).empty()) return w.body_in_place(op, op.regions[0]);
   if (w.mesh() != nullptr) return ManualCall(w, op).print();
   w.define(op, call_text(op, w.names(op.operands), w.signature(op)));
 }

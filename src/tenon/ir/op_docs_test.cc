@@ -8,8 +8,8 @@
 #include <regex>
 
 #include "tenon/base/file.h"
-#include "tenon/ir/hlo_writer.h"
 #include "tenon/ir/ops/families.h"
+#include "tenon/ir/testing/hlo_text.h"
 #include "tenon/ir/testing/op_cases.h"
 
 namespace tenon {
@@ -17,12 +17,7 @@ namespace {
 
 // The StableHLO ops that a case is printed as, in order, each once.
 std::string printed_ops(const OpCase& c) {
-  const Graph graph = graph_of(c);
-  HloWriter w(*graph.trace, c.mesh.num_devices() > 1 ? &c.mesh : nullptr, false);
-  const std::vector<ValueId>& params = graph.trace->region(graph.root).params;
-  for (size_t i = 0; i < params.size(); ++i) w.bind(params[i], fmt::format("%arg{}", i));
-  w.body(graph.root);
-  const std::string text = w.take();
+  const std::string text = hlo_text(graph_of(c), c.mesh.num_devices() > 1 ? &c.mesh : nullptr);
   static const std::regex kOp(R"re((?:^|\n) *(?:%[\w:]+ = )?"?((?:stablehlo|chlo|sdy)\.\w+))re");
   std::string out;
   for (std::sregex_iterator it(text.begin(), text.end(), kOp), end; it != end; ++it) {

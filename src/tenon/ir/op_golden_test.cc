@@ -5,21 +5,13 @@
 #include <map>
 
 #include "tenon/base/file.h"
-#include "tenon/ir/hlo_writer.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/testing/hlo_text.h"
 #include "tenon/ir/testing/op_cases.h"
 
 namespace tenon {
 namespace {
-
-std::string print(const Graph& graph, const Mesh* mesh = nullptr, bool locations = false) {
-  HloWriter w(*graph.trace, mesh, locations);
-  const std::vector<ValueId>& params = graph.trace->region(graph.root).params;
-  for (size_t i = 0; i < params.size(); ++i) w.bind(params[i], "%arg" + std::to_string(i));
-  w.body(graph.root);
-  return w.take();
-}
 
 // testing/golden_ops.txt holds the text of each op under its name. After a change that is meant, write it again by
 // running the test with TENON_UPDATE_GOLDEN=1.
@@ -31,7 +23,7 @@ TEST(OpGolden, StableHloOfEveryOp) {
     const std::string name(def->name);
     ASSERT_TRUE(first.contains(name)) << name << " has no case in testing/";
     const OpCase& c = *first.at(name);
-    text += "// " + name + "\n" + print(graph_of(c), c.mesh.num_devices() > 1 ? &c.mesh : nullptr);
+    text += "// " + name + "\n" + hlo_text(graph_of(c), c.mesh.num_devices() > 1 ? &c.mesh : nullptr);
   }
   const std::string file = std::string(TENON_SOURCE_DIR) + "/src/tenon/ir/testing/golden_ops.txt";
   if (std::getenv("TENON_UPDATE_GOLDEN") != nullptr) write_file_atomic(file, text).value();
@@ -43,7 +35,7 @@ TEST(OpGolden, DotWithBatchDimensions) {
   const Graph graph = make_graph(params, [](const std::vector<Tensor>& x) {
     return std::vector<Tensor>{dot_general(x[0], x[1], {{0}, {0}, {2}, {1}}, DType::f32)};
   });
-  EXPECT_EQ(print(graph),
+  EXPECT_EQ(hlo_text(graph),
             "  %0 = stablehlo.dot_general %arg0, %arg1, batching_dims = [0] x [0], contracting_dims = [2] x [1] : "
             "(tensor<2x3x4xbf16>, tensor<2x4x5xbf16>) -> tensor<2x3x5xf32>\n");
 }
@@ -54,7 +46,7 @@ TEST(OpGolden, ShardingConstraintNamesTheAxesThatSplit) {
     return std::vector<Tensor>{shard(x[0], PartitionSpec{{"data", "fsdp"}, "model"})};
   });
   const Mesh mesh{{"data", 2}, {"fsdp", 2}, {"model", 1}};
-  EXPECT_EQ(print(graph, &mesh),
+  EXPECT_EQ(hlo_text(graph, &mesh),
             "  %0 = sdy.sharding_constraint %arg0 <@mesh, [{\"data\", \"fsdp\"}, {}, {}]> : tensor<4x6x2xf32>\n");
 }
 
@@ -64,7 +56,7 @@ TEST(OpGolden, LocationsCarryTheModulePath) {
     current_trace().set_path("decoder.ffn");
     return std::vector<Tensor>{exp(x[0])};
   });
-  EXPECT_EQ(print(graph, nullptr, true),
+  EXPECT_EQ(hlo_text(graph, nullptr, true),
             "  %0 = stablehlo.exponential %arg0 : tensor<2xf32> loc(\"decoder.ffn/exp\")\n");
 }
 

@@ -196,17 +196,17 @@ RegionId trace_region(Trace& trace, std::span<const TensorType> params, const Te
   return id;
 }
 
-namespace {
-
-std::vector<TensorType> types_of(const Trace& trace, const std::vector<ValueId>& values) {
+std::vector<TensorType> Trace::types(std::span<const ValueId> values) const {
   std::vector<TensorType> out;
-  for (ValueId v : values) out.push_back(trace.value(v).type);
+  for (ValueId v : values) out.push_back(value(v).type);
   return out;
 }
 
+namespace {
+
 RegionId clone_region(Trace& trace, RegionId from, ValueMap& map) {
   const RegionInfo info = trace.region(from);
-  const RegionId id = trace.open_region(types_of(trace, info.params));
+  const RegionId id = trace.open_region(trace.types(info.params));
   const std::vector<Tensor> params = trace.params(id);
   for (size_t i = 0; i < params.size(); ++i) map.set(info.params[i], params[i]);
   for (OpId op : info.ops) clone_op(trace, op, map);
@@ -234,8 +234,8 @@ void collect_captures(const Trace& trace, RegionId region, std::unordered_set<Va
 
 }  // namespace
 
-std::vector<TensorType> Graph::param_types() const { return types_of(*trace, trace->region(root).params); }
-std::vector<TensorType> Graph::result_types() const { return types_of(*trace, trace->region(root).results); }
+std::vector<TensorType> Graph::param_types() const { return trace->types(trace->region(root).params); }
+std::vector<TensorType> Graph::result_types() const { return trace->types(trace->region(root).results); }
 
 Graph make_graph(std::span<const TensorType> params, const TensorFn& body) {
   Graph graph;

@@ -79,6 +79,7 @@ class Trace {
   Trace& operator=(const Trace&) = delete;
 
   const ValueInfo& value(ValueId id) const { return values_[id]; }
+  std::vector<TensorType> types(std::span<const ValueId> values) const;
   const OpInfo& op(OpId id) const { return ops_[id]; }
   const RegionInfo& region(RegionId id) const { return regions_[id]; }
   size_t num_values() const { return values_.size(); }

@@ -61,8 +61,7 @@ class Verifier {
   }
 
   void check_types(const OpInfo& info, const std::string& place) {
-    InferArgs args{trace_, {}, info.attrs, info.regions};
-    for (const ValueId v : info.operands) args.operands.push_back(trace_.value(v).type);
+    const InferArgs args{trace_, trace_.types(info.operands), info.attrs, info.regions};
     std::vector<TensorType> types;
     try {
       types = info.def->infer(args);

@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include "tenon/ir/hlo_writer.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/testing/hlo_text.h"
 #include "tenon/ir/testing/op_cases.h"
 
 namespace tenon {
@@ -39,14 +39,6 @@ std::string takes_two_heads(const KernelUse& use) {
 }
 CustomCall call(const KernelUse&) { return {"my_attention", "api_version = 4 : i32"}; }
 
-std::string print(const Graph& graph, const Mesh* mesh = nullptr) {
-  HloWriter w(*graph.trace, mesh, false);
-  const std::vector<ValueId>& params = graph.trace->region(graph.root).params;
-  for (size_t i = 0; i < params.size(); ++i) w.bind(params[i], "%arg" + std::to_string(i));
-  w.body(graph.root);
-  return w.take();
-}
-
 TEST(SelectKernels, TakesTheFirstThatAgrees) {
   Graph graph = attentions();
   const KernelList kernels{{"attention", "none", takes_none, call},
@@ -57,7 +49,7 @@ TEST(SelectKernels, TakesTheFirstThatAgrees) {
   ASSERT_EQ(choices.size(), 2U);
   EXPECT_EQ(to_string(choices[0]), "first: attention x2 by all (none: it takes nothing)");
   EXPECT_EQ(to_string(choices[1]), "loop: attention by all (none: it takes nothing)");
-  const std::string text = print(graph);
+  const std::string text = hlo_text(graph);
   EXPECT_THAT(text, HasSubstr("stablehlo.custom_call @my_attention(%arg0, %arg0, %arg0, %arg1, %arg1, %arg1, %arg1) "
                               "{api_version = 4 : i32} : (tensor<2x4x3x2xf32>, "));
   EXPECT_THAT(text, HasSubstr("-> (tensor<2x4x3x2xf32>, tensor<2x4x3xf32>)\n"));
@@ -68,8 +60,8 @@ TEST(SelectKernels, OthersKeepTheirBody) {
   Graph graph = attentions();
   const std::vector<KernelChoice> choices = select_kernels(graph, {{"attention", "none", takes_none, call}}, Mesh());
   EXPECT_EQ(to_string(choices.at(0)), "first: attention x2 by ordinary ops (none: it takes nothing)");
-  EXPECT_THAT(print(graph), HasSubstr("stablehlo.dot_general"));
-  EXPECT_THAT(print(graph), Not(HasSubstr("custom_call")));
+  EXPECT_THAT(hlo_text(graph), HasSubstr("stablehlo.dot_general"));
+  EXPECT_THAT(hlo_text(graph), Not(HasSubstr("custom_call")));
 }
 
 TEST(SelectKernels, WhatIsComputedIsTheSame) {
@@ -86,7 +78,7 @@ TEST(SelectKernels, DevicesAreAskedForTheirPart) {
   const std::vector<KernelChoice> choices =
       select_kernels(graph, {{"attention", "two_heads", takes_two_heads, call}}, mesh);
   EXPECT_EQ(choices.at(0).implementation, "two_heads");
-  const std::string text = print(graph, &mesh);
+  const std::string text = hlo_text(graph, &mesh);
   EXPECT_THAT(text, HasSubstr("sdy.manual_computation(%arg0, %arg0, %arg0, %arg1, %arg1, %arg1, %arg1) "
                               "in_shardings=[<@mesh, [{\"data\"}, {\"model\"}, {}, {}]>, "));
   EXPECT_THAT(text, HasSubstr("<@mesh, [{\"data\"}, {}]>] out_shardings=[<@mesh, [{\"data\"}, {\"model\"}, {}, {}]>, "

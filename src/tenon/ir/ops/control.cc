@@ -12,12 +12,6 @@ namespace {
 
 size_t z(int64_t v) { return static_cast<size_t>(v); }
 
-std::vector<TensorType> types(const Trace& trace, const std::vector<ValueId>& values) {
-  std::vector<TensorType> out;
-  for (ValueId v : values) out.push_back(trace.value(v).type);
-  return out;
-}
-
 TensorType stacked(TensorType t, int64_t length) {
   t.dims.insert(t.dims.begin(), length);
   return t;
@@ -26,8 +20,8 @@ TensorType stacked(TensorType t, int64_t length) {
 // ── scan ──
 std::vector<TensorType> infer_scan(const InferArgs& a) {
   const int64_t length = a.attrs.integer("length"), carry = a.attrs.integer("num_carry");
-  const auto params = types(a.trace, a.trace.region(a.regions[0]).params);
-  const auto results = types(a.trace, a.trace.region(a.regions[0]).results);
+  const auto params = a.trace.types(a.trace.region(a.regions[0]).params);
+  const auto results = a.trace.types(a.trace.region(a.regions[0]).results);
   if (length < 0) shape_error("length {} is negative", length);
   if (params.size() != a.operands.size() + 1 || params[0] != TensorType{DType::i32, {}}) {
     shape_error("the body takes an index and one value for each of {} operands, not {} values", a.operands.size(),
@@ -90,11 +84,11 @@ double scan_flops(const Trace& trace, const OpInfo& op) {
 std::vector<TensorType> infer_while(const InferArgs& a) {
   const RegionInfo &condition = a.trace.region(a.regions[0]), &body = a.trace.region(a.regions[1]);
   if (a.operands.empty()) shape_error("needs some state");
-  if (types(a.trace, condition.results) != std::vector<TensorType>{{DType::i1, {}}}) {
+  if (a.trace.types(condition.results) != std::vector<TensorType>{{DType::i1, {}}}) {
     shape_error("the condition returns one i1[]");
   }
-  if (types(a.trace, body.params) != a.operands || types(a.trace, body.results) != a.operands ||
-      types(a.trace, condition.params) != a.operands) {
+  if (a.trace.types(body.params) != a.operands || a.trace.types(body.results) != a.operands ||
+      a.trace.types(condition.params) != a.operands) {
     shape_error("condition and body take, and the body returns, the types of the state");
   }
   return a.operands;
@@ -109,8 +103,8 @@ double while_flops(const Trace& trace, const OpInfo& op) { return count_flops(tr
 
 // ── cond ──
 std::vector<TensorType> infer_cond(const InferArgs& a) {
-  const auto then = types(a.trace, a.trace.region(a.regions[0]).results);
-  const auto otherwise = types(a.trace, a.trace.region(a.regions[1]).results);
+  const auto then = a.trace.types(a.trace.region(a.regions[0]).results);
+  const auto otherwise = a.trace.types(a.trace.region(a.regions[1]).results);
   if (a.operands[0] != TensorType{DType::i1, {}})
     shape_error("the predicate is {}, not i1[]", to_string(a.operands[0]));
   if (then != otherwise) shape_error("the branches return different types");

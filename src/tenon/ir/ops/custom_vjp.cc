@@ -14,11 +14,6 @@ namespace {
 
 size_t z(int64_t v) { return static_cast<size_t>(v); }
 
-std::vector<TensorType> types(const Trace& trace, const std::vector<ValueId>& values) {
-  std::vector<TensorType> out;
-  for (ValueId v : values) out.push_back(trace.value(v).type);
-  return out;
-}
 std::vector<TensorType> types(const std::vector<Tensor>& values) {
   std::vector<TensorType> out;
   for (const Tensor& t : values) out.push_back(t.type());
@@ -27,16 +22,16 @@ std::vector<TensorType> types(const std::vector<Tensor>& values) {
 
 std::vector<TensorType> infer(const InferArgs& a) {
   const RegionInfo &forward = a.trace.region(a.regions[0]), &backward = a.trace.region(a.regions[1]);
-  const std::vector<TensorType> results = types(a.trace, forward.results);
-  if (types(a.trace, forward.params) != a.operands) shape_error("the forward function takes other types");
+  const std::vector<TensorType> results = a.trace.types(forward.results);
+  if (a.trace.types(forward.params) != a.operands) shape_error("the forward function takes other types");
   std::vector<TensorType> given, wanted;
   for (int64_t r : a.attrs.dims("residuals")) given.push_back(r < 0 ? a.operands.at(z(-1 - r)) : results.at(z(r)));
   for (size_t i = 0; i < z(a.attrs.integer("num_results")); ++i) {
     if (is_float(results[i].dtype)) given.push_back(results[i]);
   }
   for (int64_t i : a.attrs.dims("cotangents")) wanted.push_back(a.operands.at(z(i)));
-  if (types(a.trace, backward.params) != given) shape_error("the backward function takes other types");
-  const std::vector<TensorType> has = types(a.trace, backward.results);
+  if (a.trace.types(backward.params) != given) shape_error("the backward function takes other types");
+  const std::vector<TensorType> has = a.trace.types(backward.results);
   for (size_t i = 0; i < has.size(); ++i) {
     if (i >= wanted.size() || has[i] != wanted[i] || !is_float(has[i].dtype)) {
       shape_error("the backward function gives a cotangent of {} for input {} of {}", to_string(has[i]),
@@ -47,12 +42,7 @@ std::vector<TensorType> infer(const InferArgs& a) {
 }
 
 // The body stands where the op does.
-void print(HloWriter& w, const OpInfo& op) {
-  const RegionInfo& forward = w.trace().region(op.regions[0]);
-  for (size_t i = 0; i < op.operands.size(); ++i) w.bind(forward.params[i], w.name(op.operands[i]));
-  w.body(op.regions[0]);
-  for (size_t i = 0; i < op.results.size(); ++i) w.bind(op.results[i], w.name(forward.results[i]));
-}
+void print(HloWriter& w, const OpInfo& op) { w.body_in_place(op, op.regions[0]); }
 
 std::vector<Literal> eval(const EvalArgs& a) {
   std::vector<Literal> inputs;
@@ -130,7 +120,7 @@ std::vector<Tensor> custom_vjp(const std::vector<Tensor>& inputs, const CustomVj
   const RegionId forward = trace_forward(trace, inputs, rule, num_results, residuals, backward_types);
   check_captures(trace, forward);
   const size_t num_residuals = residuals.size();
-  const std::vector<TensorType> results = types(trace, trace.region(forward).results);
+  const std::vector<TensorType> results = trace.types(trace.region(forward).results);
   for (size_t i = 0; i < z(num_results); ++i) {
     if (is_float(results[i].dtype)) backward_types.push_back(results[i]);
   }

@@ -16,12 +16,6 @@ using Specs = std::vector<PartitionSpec>;
 
 thread_local const ManualAxes* current_scope = nullptr;
 
-std::vector<TensorType> types(const Trace& trace, const std::vector<ValueId>& values) {
-  std::vector<TensorType> out;
-  for (ValueId v : values) out.push_back(trace.value(v).type);
-  return out;
-}
-
 void check_spec(const PartitionSpec& spec, const TensorType& type, const ManualAxes& axes, const char* what, size_t i) {
   const PartitionSpec split = axes.mesh.normalize(spec, type.rank());
   for (const Axis& axis : split.dims()) {
@@ -65,7 +59,7 @@ std::vector<TensorType> infer(const InferArgs& a) {
                 fmt::format("the body uses a {} from outside", to_string(a.trace.value(outside[0]).type)))
         .hint("pass it as an input, with its spec");
   }
-  std::vector<TensorType> results = types(a.trace, body.results);
+  std::vector<TensorType> results = a.trace.types(body.results);
   for (size_t i = 0; i < out.size(); ++i) results[i] = global_type(std::move(results[i]), out[i], axes, i);
   return results;
 }
@@ -91,13 +85,6 @@ std::string specs_text(const Specs& specs, const std::vector<TensorType>& arrays
   return fmt::format("[{}]", fmt::join(out, ", "));
 }
 
-void print_in_place(HloWriter& w, const OpInfo& op) {
-  const RegionInfo& body = w.trace().region(op.regions[0]);
-  for (size_t i = 0; i < op.operands.size(); ++i) w.bind(body.params[i], w.name(op.operands[i]));
-  w.body(op.regions[0]);
-  for (size_t i = 0; i < op.results.size(); ++i) w.bind(op.results[i], w.name(body.results[i]));
-}
-
 void print(HloWriter& w, const OpInfo& op) {
   const ManualAxes axes = axes_of(op.attrs);
   const Mesh mesh = w.mesh() == nullptr ? Mesh() : *w.mesh();
@@ -108,7 +95,7 @@ void print(HloWriter& w, const OpInfo& op) {
         .expected(to_string(mesh));
   }
   const int64_t devices = mesh.shards(Axis(axes.names));
-  if (devices == 1) return print_in_place(w, op);
+  if (devices == 1) return w.body_in_place(op, op.regions[0]);
   const RegionInfo& body = w.trace().region(op.regions[0]);
   std::vector<std::string> names;
   for (const std::string_view name : kMeshAxes) {  // in the order of the mesh
@@ -122,8 +109,8 @@ void print(HloWriter& w, const OpInfo& op) {
                           : op.results.size() == 1 ? base + " = "
                                                    : fmt::format("{}:{} = ", base, op.results.size());
   w.line(fmt::format("{}sdy.manual_computation({}) in_shardings={} out_shardings={} manual_axes={{{}}} ({}) {{", lhs,
-                     operands, specs_text(op.attrs.specs("in"), types(w.trace(), op.operands), axes, open),
-                     specs_text(op.attrs.specs("out"), types(w.trace(), op.results), axes, open), quoted(names),
+                     operands, specs_text(op.attrs.specs("in"), w.trace().types(op.operands), axes, open),
+                     specs_text(op.attrs.specs("out"), w.trace().types(op.results), axes, open), quoted(names),
                      w.typed_names(body.params)));
   w.indent(1);
   w.body(op.regions[0]);
