@@ -87,7 +87,7 @@ class Layers {
       Slot<I> config = pattern[place];
       const std::string where = std::string(name) + "." + std::to_string(place);
       detail::fill_child(where, config, fill);
-      modules_.push_back(detail::build_child(where, config));
+      modules_.push_back(build_part(where, config));
       stack_->add(static_cast<int64_t>(place), modules_.back().get());
     }
     parent->add_child({std::string(name), stack_.get()});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tenon/autodiff/remat.h"
+#include "tenon/config/build_part.h"
 #include "tenon/config/config.h"
 #include "tenon/nn/context.h"
 #include "tenon/nn/param.h"
@@ -72,16 +73,6 @@ namespace detail {
 Context& context_of(const Module& parent, std::string_view child);
 // The context in which `name` is shared, and the child; throws `wrong_context` when nobody above shares it.
 std::pair<Context*, const Module::ChildEntry*> find_shared(std::string_view name);
-// Builds what a slot holds; errors carry `name` in front of their path.
-template <class I>
-std::unique_ptr<I> build_child(std::string_view name, const Slot<I>& config) {
-  try {
-    return config.build();
-  } catch (Error& e) {
-    e.prefix(name);
-    throw;
-  }
-}
 // Sets what the parent knows; a required field of the child that is read here is named in the error.
 template <class I, class Fill>
 void fill_child(std::string_view name, Slot<I>& config, Fill& fill) {
@@ -133,7 +124,7 @@ class Child {
     return std::invoke(method, std::as_const(*module_), std::forward<A>(a)...);
   }
   void adopt(const Slot<I>& config) {
-    module_ = detail::build_child(name_, config);
+    module_ = build_part(name_, config);
     parent_->add_child({name_, module_.get()});
   }
 
