@@ -25,8 +25,6 @@ Tensor bias_correction(double beta, const Tensor& t) {
   return beta == 0 ? full_like(t, 1) : neg(expm1(t * std::log(beta)));
 }
 
-Tensor spread(const Tensor& scalar, const Tensor& like) { return broadcast_to(scalar, like.dims()); }
-
 }  // namespace
 
 StepScalars AdamW::scalars(int64_t) const { return {{"weight_decay", config_.weight_decay}}; }
@@ -53,9 +51,7 @@ std::pair<Tensor, Nest> AdamW::update(const OptimizerArgs& args) const {
   const Tensor v = args.state.at("v") * config_.b2 + g * g * (1 - config_.b2);
   const Tensor m_hat = m / spread(bias_correction(config_.b1, args.num_updates), m);
   const Tensor v_hat = v / spread(bias_correction(config_.b2, args.num_updates), v);
-  const Tensor decay = args.scalars.at("weight_decay") * args.param.decay_scale;
-  const Tensor change = spread(decay, g) * args.value + m_hat / (sqrt(v_hat) + config_.eps);
-  return {args.value - spread(args.scalars.at("learning_rate"), g) * change, Nest{{"m", m}, {"v", v}}};
+  return {decoupled_step(args, m_hat / (sqrt(v_hat) + config_.eps)), Nest{{"m", m}, {"v", v}}};
 }
 
 }  // namespace tenon

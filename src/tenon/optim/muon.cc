@@ -26,8 +26,6 @@ namespace {
 
 constexpr double kEps = 1e-7;
 
-Tensor spread(const Tensor& scalar, const Tensor& like) { return broadcast_to(scalar, like.dims()); }
-
 // [..., M, N] x [..., P, N] -> [..., M, P].
 Tensor matmul_transposed(const Tensor& a, const Tensor& b) {
   DotDims dims;
@@ -88,9 +86,7 @@ std::pair<Tensor, Nest> Muon::update(const OptimizerArgs& args) const {
   const Tensor u = config_.nesterov ? g * (1 - beta) + m * beta : m;
   const double size = static_cast<double>(std::max(args.param.shape[0], args.param.shape[1]));
   const Tensor direction = orthogonalize(u, config_.num_iterations, config_.iteration_dtype) * (0.2 * std::sqrt(size));
-  const Tensor decay = args.scalars.at("weight_decay") * args.param.decay_scale;
-  const Tensor change = spread(decay, g) * args.value + direction;
-  return {args.value - spread(args.scalars.at("learning_rate"), g) * change, Nest{{"momentum", m}}};
+  return {decoupled_step(args, direction), Nest{{"momentum", m}}};
 }
 
 }  // namespace tenon

@@ -42,4 +42,10 @@ class Optimizer : public Configurable {
   virtual std::pair<Tensor, Nest> update(const OptimizerArgs& args) const = 0;
 };
 
+// A scalar for every element of `like`.
+Tensor spread(const Tensor& scalar, const Tensor& like);
+// The parameter after a step along -`direction`, with decoupled weight decay (Loshchilov & Hutter 2019):
+// p - learning_rate (weight_decay decay_scale p + direction), from the scalars "learning_rate" and "weight_decay".
+Tensor decoupled_step(const OptimizerArgs& args, const Tensor& direction);
+
 }  // namespace tenon

@@ -39,13 +39,20 @@ void OptimizerRule::Config::check(Checker& c) const {
   c.require(compile(path).has_value(), "path", "must be a regular expression (ECMAScript)");
 }
 
+struct OptimizerRule::Pattern {
+  std::regex regex;
+};
+
+OptimizerRule::~OptimizerRule() = default;
+
 OptimizerRule::OptimizerRule(const Config& config)
     : path_(config.path),
+      pattern_(std::make_unique<Pattern>(*compile(path_))),
       learning_rate_scale_(config.learning_rate_scale),
       optimizer_(build_part("optimizer", config.optimizer)) {}
 
 bool OptimizerRule::matches(const std::string& parameter) const {
-  return std::regex_search(parameter, *compile(path_));
+  return std::regex_search(parameter, pattern_->regex);
 }
 
 OptimizerByPath::Config::Config() : otherwise(AdamW::Config{}) {}

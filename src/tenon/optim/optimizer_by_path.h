@@ -25,11 +25,14 @@ class OptimizerRule final : public Configurable {
 
   const std::string& path() const { return path_; }
   bool matches(const std::string& parameter) const;
+  ~OptimizerRule() override;
   const Optimizer& optimizer() const { return *optimizer_; }
   double learning_rate_scale() const { return learning_rate_scale_; }
 
  private:
+  struct Pattern;  // the path, compiled
   std::string path_;
+  std::unique_ptr<Pattern> pattern_;
   double learning_rate_scale_;
   std::unique_ptr<Optimizer> optimizer_;
 };
