@@ -58,7 +58,7 @@ std::vector<Literal> Jitted::operator()(std::span<const Literal> args) const {
 
 Jitted jit(std::shared_ptr<const Backend> backend, std::span<const TensorType> params, const TensorFn& body,
            ProgramSpec spec, const CompileCache* cache) {
-  spec.kernels = backend->kernels();
+  if (spec.kernels.empty()) spec.kernels = backend->kernels();
   Graph graph = make_graph(params, body);
   Executable executable = compile(backend, spec.mesh, make_program(graph, spec), cache);
   return {std::move(backend), std::move(executable)};

@@ -44,8 +44,8 @@ class Jitted {
   Executable executable_;
 };
 
-// Traces `body` on parameters of these types and compiles it, with the kernels of `backend`, for its first devices.
-// Throws what tracing, make_program and compile throw.
+// Traces `body` on parameters of these types and compiles it for the first devices of `backend`, with its kernels when
+// `spec` names none. Throws what tracing, make_program and compile throw.
 Jitted jit(std::shared_ptr<const Backend> backend, std::span<const TensorType> params, const TensorFn& body,
            ProgramSpec spec = {}, const CompileCache* cache = nullptr);
 
