@@ -33,6 +33,7 @@ struct CausalMask {
 // Of those, the `window` nearest: the query itself and what is less than `window` positions before it.
 struct SlidingWindowMask {
   int64_t window = 1024;
+  void check(Checker& c) const;
   TENON_FN(window)
   Tensor operator()(const MaskArgs& args) const;
 };

@@ -3,6 +3,7 @@
 
 #include "tenon/autodiff/functional.h"
 #include "tenon/config/define.h"
+#include "tenon/config/validate.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/ir/testing/op_cases.h"
@@ -111,6 +112,7 @@ TEST(FlashAttention, WrongShapesAreErrors) {
   config.head_dim = 4;
   config.mask = SlidingWindowMask{0};
   EXPECT_EQ(error_of([&] { run(FlashAttention(config), inputs(2, 2)); })->code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { validate(config); })->path(), "mask.window");
 }
 
 }  // namespace

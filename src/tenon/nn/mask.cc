@@ -30,6 +30,8 @@ Tensor CausalMask::operator()(const MaskArgs& args) const {
   return logical_and(compare(args.key_positions, args.query_positions, less_equal), SegmentMask{}(args));
 }
 
+void SlidingWindowMask::check(Checker& c) const { c.positive("window", window); }
+
 Tensor SlidingWindowMask::operator()(const MaskArgs& args) const {
   if (window < 1) {
     throw Error(ErrorCode::invalid_argument, "a sliding window of no keys")
