@@ -161,6 +161,10 @@ class Runs(CommandTest):
         done = self.train(self.root / "s", f"{attention}.num_heads=3")
         self.check_error(done, 2, "num_heads", "model.decoder")
 
+    def test_rules_without_parameters(self):
+        done = self.train(self.root / "r", "learner.optimizer.rules.0.path=nothing")
+        self.check_error(done, 2, "learner.optimizer.rules.0.path", "nothing")
+
     def test_data(self):
         directory, folder = self.root / "d", self.root / "folder"
         folder.mkdir()

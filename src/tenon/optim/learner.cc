@@ -54,8 +54,8 @@ StepScalars Learner::scalars(int64_t step) const {
   return out;
 }
 
-std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) const {
-  std::vector<ParamInfo> out, trainable;
+void Learner::check_parameters(const std::vector<ParamInfo>& params) const {
+  std::vector<ParamInfo> trainable;
   for (const ParamInfo& param : params) {
     if (param.trainable) trainable.push_back(param);
   }
@@ -65,7 +65,12 @@ std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) c
     e.prefix("optimizer");
     throw;
   }
-  for (const ParamInfo& param : trainable) {
+}
+
+std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) const {
+  std::vector<ParamInfo> out;
+  for (const ParamInfo& param : params) {
+    if (!param.trainable) continue;
     for (ParamInfo& array : optimizer_->describe(param)) {
       array.path += "." + param.path;
       out.push_back(std::move(array));

@@ -30,6 +30,8 @@ class Learner final : public Configurable {
 
   // The numbers `update` gets at `step` (from 0): "learning_rate", "clip_global_norm" and the optimizer's.
   StepScalars scalars(int64_t step) const;
+  // Throws when the optimizer doesn't fit these parameters, at a path of its config.
+  void check_parameters(const std::vector<ParamInfo>& params) const;
   // What the learner keeps for these parameters (those not trainable are passed over): the optimizer's arrays, named
   // "<name>.<path>" ("m.decoder.emb.weight"), and "skipped" and "skipped_in_a_row", f32 scalars.
   std::vector<ParamInfo> describe(const std::vector<ParamInfo>& params) const;

@@ -121,7 +121,7 @@ TEST(OptimizerByPath, RulesWithoutParametersAreErrors) {
   by_path.rules.emplace_back(rule("weight", 0));
   by_path.rules.emplace_back(rule("up\\.weight", 0));  // the first rule has them all
   c.optimizer = by_path;
-  const auto e = error_of([&] { Learner(c).describe({info("up.weight", {2, 2}), info("scale", {2})}); });
+  const auto e = error_of([&] { Learner(c).check_parameters({info("up.weight", {2, 2}), info("scale", {2})}); });
   ASSERT_TRUE(e);
   EXPECT_EQ(e->code(), ErrorCode::invalid_argument);
   EXPECT_EQ(e->path(), "optimizer.rules.1.path");

@@ -206,6 +206,12 @@ Literal seed_words(int64_t seed) {
 
 StateLayout layout_state(const Model& model, const Learner& learner) {
   StateLayout out{describe_state(model), {}, {}};
+  try {
+    learner.check_parameters(out.model);
+  } catch (Error& e) {
+    e.prefix("learner");
+    throw;
+  }
   out.learner = learner.describe(out.model);
   std::set<std::string> names;
   const auto add = [&](std::string name, const ParamInfo& info) {
