@@ -32,6 +32,32 @@ struct Printer {
   }
 };
 
+size_t mix(size_t h, size_t v) { return h * 1000003 ^ v; }
+
+struct Hasher {
+  size_t operator()(bool v) const { return v; }
+  size_t operator()(int64_t v) const { return static_cast<size_t>(v); }
+  size_t operator()(double v) const { return std::hash<double>{}(v); }
+  size_t operator()(const std::string& v) const { return std::hash<std::string>{}(v); }
+  size_t operator()(const Dims& v) const {
+    size_t h = v.size();
+    for (const int64_t d : v) h = mix(h, static_cast<size_t>(d));
+    return h;
+  }
+  size_t operator()(DType v) const { return static_cast<size_t>(v); }
+  size_t operator()(const PartitionSpec& v) const { return (*this)(to_string(v)); }
+  size_t operator()(const std::vector<PartitionSpec>& v) const {
+    size_t h = v.size();
+    for (const PartitionSpec& spec : v) h = mix(h, (*this)(spec));
+    return h;
+  }
+  size_t operator()(const LiteralPtr& v) const {
+    const std::span<const std::byte> bytes = v->bytes();
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return mix(mix((*this)(v->dtype()), (*this)(v->dims())), std::hash<std::string_view>{}(text));
+  }
+};
+
 bool equal(const AttrValue& a, const AttrValue& b) {
   if (a.index() == b.index() && std::holds_alternative<LiteralPtr>(a)) {
     return *std::get<LiteralPtr>(a) == *std::get<LiteralPtr>(b);
@@ -47,6 +73,14 @@ bool Attrs::operator==(const Attrs& other) const {
     if (items_[i].first != other.items_[i].first || !equal(items_[i].second, other.items_[i].second)) return false;
   }
   return true;
+}
+
+size_t hash_value(const Attrs& attrs) {
+  size_t h = 0;
+  for (const auto& [name, value] : attrs.items()) {
+    h = mix(mix(h, std::hash<std::string_view>{}(name)), std::visit(Hasher{}, value));
+  }
+  return h;
 }
 
 std::string to_string(const Attrs& attrs) {

@@ -51,6 +51,9 @@ class Attrs {
   std::vector<std::pair<std::string_view, AttrValue>> items_;
 };
 
+// The same for equal attributes.
+size_t hash_value(const Attrs& attrs);
+
 // "dims=[0, 1], dtype=f32".
 std::string to_string(const Attrs& attrs);
 

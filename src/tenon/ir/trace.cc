@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "tenon/ir/op_def.h"
+#include "tenon/ir/order.h"
 
 namespace tenon {
 namespace {
@@ -90,7 +92,7 @@ std::vector<Tensor> Trace::emit(const OpDef& def, std::vector<Tensor> operands, 
   OpInfo op{&def, {}, {}, std::move(regions), std::move(attrs), open_.back(), mark_};
   InferArgs args{*this, {}, op.attrs, op.regions};
   for (size_t i = 0; i < operands.size(); ++i) {
-    check_usable(operands[i], fmt::format("operand {} of '{}'", i, def.name));
+    if (!usable(operands[i])) check_usable(operands[i], fmt::format("operand {} of '{}'", i, def.name));
     op.operands.push_back(operands[i].id());
     args.operands.push_back(operands[i].type());
   }
@@ -132,8 +134,11 @@ RegionId Trace::open_region(std::span<const TensorType> params) {
 
 void Trace::close_region(RegionId id, std::span<const Tensor> results) {
   tenon::check(!open_.empty() && open_.back() == id, "regions close in the order they opened");
-  for (size_t i = 0; i < results.size(); ++i) check_usable(results[i], fmt::format("result {} of a region", i));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!usable(results[i])) check_usable(results[i], fmt::format("result {} of a region", i));
+  }
   for (const Tensor& t : results) regions_[id].results.push_back(t.id());
+  regions_[id].ops = canonical_order(*this, id);
   regions_[id].open = false;
   open_.pop_back();
 }
@@ -145,6 +150,30 @@ void Trace::abandon_region(RegionId id) {
     open_.pop_back();
     if (top == id) return;
   }
+}
+
+void Trace::replace_operands(OpId id, std::vector<ValueId> operands) {
+  OpInfo& op = ops_[id];
+  tenon::check(operands.size() == op.operands.size(), "an op keeps its number of operands");
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const bool same = operands[i] == op.operands[i] || value(operands[i]).type == value(op.operands[i]).type;
+    tenon::check(same, "an operand is replaced by one of its type");
+  }
+  op.operands = std::move(operands);
+}
+
+std::vector<ValueId> Trace::reopen_region(RegionId id) {
+  tenon::check(!regions_[id].open && regions_[id].parent == current_region(), "a region opens inside its parent");
+  regions_[id].open = true;
+  open_.push_back(id);
+  return std::exchange(regions_[id].results, {});
+}
+
+std::vector<OpId> Trace::take_ops(size_t first) {
+  std::vector<OpId>& ops = regions_[open_.back()].ops;
+  std::vector<OpId> out(ops.begin() + static_cast<int64_t>(first), ops.end());
+  ops.resize(first);
+  return out;
 }
 
 std::vector<Tensor> Trace::params(RegionId id) {

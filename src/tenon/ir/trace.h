@@ -3,7 +3,8 @@
 // Invariants
 //  1. Every value is defined once: as a parameter of a region or a result of an op.
 //  2. An op uses values of its own region, defined before it, or of an enclosing region (a capture).
-//  3. Regions open and close like brackets; a closed region never changes.
+//  3. Regions open and close like brackets. Closing puts the ops in canonical order (order.h). Only passes change a
+//     closed region.
 //  4. A trace belongs to the thread that made it.
 #pragma once
 
@@ -94,10 +95,20 @@ class Trace {
   void close_region(RegionId id, std::span<const Tensor> results);
   // Closes `id` and all inside it without results, after an error: it can't be used.
   void abandon_region(RegionId id);
-  // For passes: the ops of a closed region become `ops`, a subset of them in the same order.
+
+  // ── for passes ──
+  // The ops of a closed region become `ops`, a subset of them in the same order.
   void replace_ops(RegionId id, std::vector<OpId> ops) { regions_[id].ops = std::move(ops); }
-  // For passes: other attributes for an op, with which it has the same results.
+  // Other attributes for an op, with which it has the same results.
   void replace_attrs(OpId id, Attrs attrs) { ops_[id].attrs = std::move(attrs); }
+  // Other operands, of the types it had.
+  void replace_operands(OpId id, std::vector<ValueId> operands);
+  // Makes a closed region, whose parent is the current one, current again; returns the results it had.
+  std::vector<ValueId> reopen_region(RegionId id);
+  // Takes the ops of the current region from number `first` on out of it; `keep_op` puts one at its end again.
+  std::vector<OpId> take_ops(size_t first);
+  void keep_op(OpId id) { regions_[open_.back()].ops.push_back(id); }
+
   std::vector<Tensor> params(RegionId id);
   std::vector<Tensor> results(RegionId id);
   Tensor tensor(ValueId id) { return {this, id}; }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "tenon/passes/dce.h"
 #include "tenon/stablehlo/emit.h"
 
 namespace tenon {
@@ -22,9 +21,8 @@ void check_donated(const Program& program, size_t count) {
 }  // namespace
 
 Program make_program(Graph& graph, const ProgramSpec& spec) {
-  eliminate_dead_code(graph);
   Program p;
-  p.kernels = select_kernels(graph, spec.kernels, spec.mesh);
+  p.kernels = run_passes(graph, spec.kernels, spec.mesh, spec.pass_observer);
   p.num_devices = spec.mesh.num_devices();
   p.arg_types = graph.param_types();
   p.result_types = graph.result_types();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/ir/trace.h"
+#include "tenon/passes/pipeline.h"
 #include "tenon/runtime/executable.h"
 
 namespace tenon {
@@ -21,9 +22,11 @@ struct ProgramSpec {
   size_t num_donated = 0;
   // Own kernels that the program may call: those of the backend it is for.
   KernelList kernels;
+  // Sees the graph on its way; may be empty.
+  PassObserver pass_observer;
 };
 
-// Drops dead code from `graph`, puts kernels in and prints it. Throws `mesh_mismatch` naming what doesn't divide,
+// Runs the passes on `graph` and prints it. Throws `mesh_mismatch` naming what doesn't divide,
 // `shape_mismatch` when a donated parameter isn't of its result's type.
 Program make_program(Graph& graph, const ProgramSpec& spec = {});
 

@@ -66,8 +66,8 @@ void append(std::vector<Tensor>& out, const std::vector<ParamInfo>& infos, const
 }
 
 Program finish(Graph& graph, const Mesh& mesh, const Signature& in, std::vector<PartitionSpec> result_specs,
-               size_t num_donated, const KernelList& kernels = {}) {
-  return make_program(graph, {mesh, in.specs, std::move(result_specs), in.names, num_donated, kernels});
+               size_t num_donated, const KernelList& kernels = {}, const PassObserver& observer = {}) {
+  return make_program(graph, {mesh, in.specs, std::move(result_specs), in.names, num_donated, kernels, observer});
 }
 
 std::vector<PartitionSpec> state_specs(const StateLayout& layout) {
@@ -255,7 +255,8 @@ TrainProgram make_train_program(const Model& model, const Learner& learner, cons
   out.metric_names = tracer.metric_names();
   std::vector<PartitionSpec> result_specs = state_specs(out.layout);
   result_specs.emplace_back();  // metrics
-  out.program = finish(graph, settings.mesh, in, std::move(result_specs), num_state, settings.kernels);
+  out.program =
+      finish(graph, settings.mesh, in, std::move(result_specs), num_state, settings.kernels, settings.pass_observer);
   out.flops = count_flops(*graph.trace, graph.root);
   return out;
 }

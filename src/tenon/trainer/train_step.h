@@ -12,6 +12,7 @@
 #include "tenon/data/dataset.h"
 #include "tenon/nn/model.h"
 #include "tenon/optim/learner.h"
+#include "tenon/passes/pipeline.h"
 #include "tenon/runtime/program.h"
 
 namespace tenon {
@@ -38,6 +39,8 @@ struct StepSettings {
   int64_t accumulation = 1;
   // Own kernels that the programs may call.
   KernelList kernels;
+  // Sees the graph of the train step on its way through the passes; may be empty.
+  PassObserver pass_observer;
 };
 
 // (seed u32[2]) -> every array of the layout, padded.

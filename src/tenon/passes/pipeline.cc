@@ -1,0 +1,39 @@
+#include "tenon/passes/pipeline.h"
+
+#include "tenon/passes/cse.h"
+#include "tenon/passes/dce.h"
+#include "tenon/passes/fold_constants.h"
+#include "tenon/passes/simplify.h"
+
+namespace tenon {
+
+std::span<const Pass> passes() {
+  static const Pass table[] = {
+      {"eliminate_dead_code", "drops what the results don't need",
+       [](Graph& graph, PassContext&) { eliminate_dead_code(graph); }},
+      {"fold_constants", "computes what depends on constants alone, as long as the result is small",
+       [](Graph& graph, PassContext&) { fold_constants(graph); }},
+      {"simplify", "rewrites ops into fewer or cheaper ones by the rules below",
+       [](Graph& graph, PassContext&) { simplify(graph); }},
+      {"eliminate_common_subexpressions", "computes once what is computed twice, unless recomputation wants it so",
+       [](Graph& graph, PassContext&) { eliminate_common_subexpressions(graph); }},
+      {"eliminate_dead_code", "drops what the passes before left unused",
+       [](Graph& graph, PassContext&) { eliminate_dead_code(graph); }},
+      {"select_kernels", "puts the platform's own kernels in the place of kernel ops' bodies",
+       [](Graph& graph, PassContext& c) { c.kernel_choices = select_kernels(graph, c.kernels, c.mesh); }},
+  };
+  return table;
+}
+
+std::vector<KernelChoice> run_passes(Graph& graph, const KernelList& kernels, const Mesh& mesh,
+                                     const PassObserver& observer) {
+  PassContext context{kernels, mesh};
+  if (observer) observer(nullptr, graph);
+  for (const Pass& pass : passes()) {
+    pass.run(graph, context);
+    if (observer) observer(&pass, graph);
+  }
+  return std::move(context.kernel_choices);
+}
+
+}  // namespace tenon
