@@ -8,6 +8,7 @@
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/passes/dce.h"
+#include "tenon/passes/pipeline.h"
 
 namespace tenon {
 namespace {
@@ -57,6 +58,32 @@ TEST(Remat, BarrierOutsideLoops) {
   };
   EXPECT_EQ(barriers(SaveEverything{}), 0);
   EXPECT_EQ(barriers(SaveNothing{}), 1);
+}
+
+// The passes leave twice what a policy wants done twice, in loops and outside.
+TEST(Remat, PassesKeepWhatIsDoneAgain) {
+  std::mt19937 rng(9);
+  const std::vector<Literal> flat{random_literal(rng, {2, 3}), random_literal(rng, {3, 3})};
+  const std::vector<Literal> stacked{random_literal(rng, {2, 3}), random_literal(rng, {4, 3, 3})};
+  const auto count = [&](const LossFn& loss, const std::vector<Literal>& args, std::string_view op) {
+    Graph g = gradient_graph(loss, args);
+    run_passes(g, {}, Mesh());
+    return count_ops(*g.trace, g.root, op);
+  };
+  const auto one = [&](const RematPolicy& policy) {
+    const LossFn loss = [&](const std::vector<Tensor>& p) {
+      const RematScope scope(policy);
+      return sum_all(tanh(matmul(tanh(p[0]), p[1])));
+    };
+    return count(loss, flat, "tanh");
+  };
+  EXPECT_EQ(one(SaveEverything{}), 2);
+  EXPECT_EQ(one(SaveNothing{}), 4);
+  const auto loop = [&](const RematPolicy& policy) {
+    return count([&](const std::vector<Tensor>& p) { return layered_loss(p, policy); }, stacked, "dot_general");
+  };
+  EXPECT_EQ(loop(SaveEverything{}), 6);
+  EXPECT_EQ(loop(SaveNothing{}), 7);
 }
 
 // Policies change what is kept, never a bit of the result.
