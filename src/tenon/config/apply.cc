@@ -9,6 +9,7 @@
 #include "tenon/config/access.h"
 #include "tenon/config/modify.h"
 #include "tenon/config/tree.h"
+#include "tenon/config/validate.h"
 
 namespace tenon {
 namespace {
@@ -255,6 +256,15 @@ class Applier {
 
 void apply(AnyConfig& config, const Value& table, ApplyMode mode, const Registry& registry) {
   Applier(mode, registry).root(config, table);
+}
+
+void change_checked(AnyConfig& config, const std::function<void(AnyConfig&)>& change) {
+  const std::unique_ptr<AnyConfig> draft = clone(config);
+  change(*draft);
+  check_tree(*draft);
+  const FieldGroup from = fields_of(*draft);
+  const FieldGroup to = fields_of(config);
+  for (size_t i = 0; i < to.fields.size(); ++i) to[i].type->assign(to[i].data, from[i].data);
 }
 
 }  // namespace tenon

@@ -31,6 +31,7 @@ Value write_leaf(double value) { return value; }
 Value write_leaf(const std::string& value) { return value; }
 Value write_leaf(DType value) { return to_string(value); }
 Value write_leaf(const PartitionSpec& value) { return to_string(value); }
+Value write_leaf(const Value& value) { return value; }
 
 void read_leaf(bool& to, const Value& from) { to = expect<bool>(from, "bool"); }
 void read_leaf(int64_t& to, const Value& from) { to = expect<int64_t>(from, "integer"); }
@@ -64,11 +65,14 @@ void read_leaf(PartitionSpec& to, const Value& from) {
   to = *spec;
 }
 
+void read_leaf(Value& to, const Value& from) { to = from; }
+
 std::string describe_leaf(const std::type_info& type) {
   if (type == typeid(bool)) return "bool";
   if (type == typeid(int64_t)) return "integer";
   if (type == typeid(double)) return "float";
   if (type == typeid(std::string)) return "string";
+  if (type == typeid(Value)) return "any value";
   if (type == typeid(PartitionSpec)) return "partition spec, like \"fsdp,model\"";
   std::vector<std::string> names;
   for (const DType dtype : kAllDTypes) names.emplace_back(to_string(dtype));

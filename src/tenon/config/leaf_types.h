@@ -22,7 +22,7 @@ concept NamedEnum = std::is_enum_v<T> && requires(T e) {
 template <class T>
 concept LeafValue =
     std::same_as<T, bool> || std::same_as<T, int64_t> || std::same_as<T, double> || std::same_as<T, std::string> ||
-    std::same_as<T, DType> || std::same_as<T, PartitionSpec> || NamedEnum<T>;
+    std::same_as<T, DType> || std::same_as<T, PartitionSpec> || std::same_as<T, Value> || NamedEnum<T>;
 
 // Text conversion of the leaf types that aren't enums; the readers throw `wrong_type` or `invalid_argument`.
 Value write_leaf(bool value);
@@ -31,12 +31,14 @@ Value write_leaf(double value);
 Value write_leaf(const std::string& value);
 Value write_leaf(DType value);
 Value write_leaf(const PartitionSpec& value);
+Value write_leaf(const Value& value);
 void read_leaf(bool& to, const Value& from);
 void read_leaf(int64_t& to, const Value& from);
 void read_leaf(double& to, const Value& from);
 void read_leaf(std::string& to, const Value& from);
 void read_leaf(DType& to, const Value& from);
 void read_leaf(PartitionSpec& to, const Value& from);
+void read_leaf(Value& to, const Value& from);
 std::string describe_leaf(const std::type_info& type);
 
 int64_t read_enum(std::span<const EnumName> names, const Value& from);
@@ -45,8 +47,13 @@ std::string describe_enum(std::span<const EnumName> names);
 // Equal as config values: a NaN equals itself, so that a tree equals its copy.
 template <class T>
 bool equal_leaf(const T& a, const T& b) {
-  if constexpr (std::same_as<T, double>) return a == b || (a != a && b != b);
-  return a == b;
+  if constexpr (std::same_as<T, double>) {
+    return a == b || (a != a && b != b);
+  } else if constexpr (std::same_as<T, Value>) {
+    return a.text() == b.text();
+  } else {
+    return a == b;
+  }
 }
 
 template <LeafValue T>

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tenon/base/error.h"
+#include "tenon/config/access.h"
 #include "tenon/config/tree.h"
 
 namespace tenon {
@@ -27,33 +28,83 @@ const ConfigType& common_interface(const ConfigType& a, const ConfigType& b) {
   return *type;
 }
 
-class Replacer : public TreeVisitor {
+// Copies the fields of the nearest interface both have.
+void carry_interface(const AnyConfig& old, AnyConfig& next) {
+  const size_t shared = common_interface(old.type(), next.type()).fields().size();
+  const FieldGroup from = fields_of(const_cast<AnyConfig&>(old));
+  const FieldGroup to = fields_of(next);
+  for (size_t i = 0; i < shared; ++i) {
+    if (!is_empty(from[i])) to[i].type->assign(to[i].data, from[i].data);
+  }
+}
+
+// Throws at `path` unless a `type` may stand in a slot of `interface`.
+void check_fits(const Path& path, const ConfigType& type, const ConfigType& interface, const char* what) {
+  if (type.is_a(interface)) return;
+  throw Error(ErrorCode::wrong_type, fmt::format("{} doesn't fit the slot", what))
+      .at(format_path(path))
+      .got(std::string(type.name()))
+      .expected(fmt::format("a {}", interface.name()));
+}
+
+// Exchanges what is in slots, from the innermost out.
+class Exchanger : public TreeVisitor {
  public:
-  Replacer(const ConfigType& from, const AnyConfig& to) : from_(from), to_(to) {}
+  Exchanger(const ConfigType& from, const AnyConfig& to, const PathPattern& within)
+      : from_(from), to_(to), within_(within) {}
 
   void after(const Path& path, const ValueRef& value) override {
-    if (value.kind() != Kind::slot) return;
+    if (value.kind() != Kind::slot || !within_.covers(path)) return;
     const auto& slot = value.as<SlotType>();
     const AnyConfig* current = slot.get(value.data);
     if (current == nullptr || !current->type().is_a(from_)) return;
-    if (!to_.type().is_a(slot.interface())) {
-      throw Error(ErrorCode::wrong_type, "the replacement doesn't fit the slot")
-          .at(format_path(path))
-          .got(std::string(to_.type().name()))
-          .expected(fmt::format("a {}", slot.interface().name()));
-    }
+    check_fits(path, to_.type(), slot.interface(), "the replacement");
     std::unique_ptr<AnyConfig> next = clone(to_);
-    carry_over(*current, *next);
+    fill(path, *current, *next);
     slot.set(value.data, std::move(next));
     ++count_;
   }
 
-  int64_t count() const { return count_; }
+  // Throws when there was nothing.
+  int64_t count(NoMatch no_match, std::string_view verb) const {
+    if (count_ != 0 || no_match == NoMatch::is_allowed) return count_;
+    throw Error(ErrorCode::invalid_argument, fmt::format("nothing to {}: the tree has no {}", verb, from_.name()));
+  }
+
+ protected:
+  // Gives `next`, a copy of `to`, what it keeps of what it replaces.
+  virtual void fill(const Path& path, const AnyConfig& current, AnyConfig& next) = 0;
 
  private:
   const ConfigType& from_;
   const AnyConfig& to_;
+  const PathPattern& within_;
   int64_t count_ = 0;
+};
+
+class Replacer final : public Exchanger {
+  using Exchanger::Exchanger;
+  void fill(const Path&, const AnyConfig& current, AnyConfig& next) override { carry_over(current, next); }
+};
+
+class Wrapper final : public Exchanger {
+ public:
+  Wrapper(const ConfigType& from, const AnyConfig& to, const PathPattern& within, std::string_view slot)
+      : Exchanger(from, to, within), slot_(slot) {}
+
+ private:
+  void fill(const Path& path, const AnyConfig& current, AnyConfig& next) override {
+    carry_interface(current, next);
+    const ValueRef inner = find(next, slot_);
+    if (inner.kind() != Kind::slot) {
+      throw Error(ErrorCode::wrong_type, fmt::format("{}.{} is no slot", next.type().name(), slot_))
+          .at(format_path(path))
+          .got(inner.type->describe());
+    }
+    check_fits(path, current.type(), inner.as<SlotType>().interface(), "what is wrapped");
+    inner.as<SlotType>().set(inner.data, clone(current));
+  }
+  std::string_view slot_;
 };
 
 }  // namespace
@@ -74,15 +125,21 @@ void carry_over(const AnyConfig& old, AnyConfig& next) {
   }
 }
 
-int64_t replace(AnyConfig& tree, const ConfigType& from, const AnyConfig& to, NoMatch no_match) {
+int64_t replace(AnyConfig& tree, const ConfigType& from, const AnyConfig& to, NoMatch no_match,
+                const PathPattern& within) {
   // A copy: `to` may lie inside the tree.
   const std::unique_ptr<AnyConfig> replacement = clone(to);
-  Replacer replacer(from, *replacement);
+  Replacer replacer(from, *replacement, within);
   walk(tree, replacer);
-  if (replacer.count() == 0 && no_match == NoMatch::is_error) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("nothing to replace: the tree has no {}", from.name()));
-  }
-  return replacer.count();
+  return replacer.count(no_match, "replace");
+}
+
+int64_t wrap(AnyConfig& tree, const ConfigType& from, const AnyConfig& to, std::string_view slot, NoMatch no_match,
+             const PathPattern& within) {
+  const std::unique_ptr<AnyConfig> outer = clone(to);
+  Wrapper wrapper(from, *outer, within, slot);
+  walk(tree, wrapper);
+  return wrapper.count(no_match, "wrap");
 }
 
 }  // namespace tenon

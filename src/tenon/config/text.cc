@@ -87,17 +87,6 @@ std::vector<Flattener::Line> lines_of(const AnyConfig& config) {
   return std::move(flattener).sorted();
 }
 
-// Applies `change` to a copy, checks it, and only then takes it over.
-template <class F>
-void change_checked(AnyConfig& config, F change) {
-  const std::unique_ptr<AnyConfig> draft = clone(config);
-  change(*draft);
-  check_tree(*draft);
-  const FieldGroup from = fields_of(*draft);
-  const FieldGroup to = fields_of(config);
-  for (size_t i = 0; i < to.fields.size(); ++i) to[i].type->assign(to[i].data, from[i].data);
-}
-
 // The class that the text's `type` line names.
 const ConfigType& root_type(const Value& table, const Registry& registry) {
   const Value* type = table.find("type");
