@@ -3,6 +3,7 @@
 #include "tenon/config/registry.h"
 #include "tenon/nn/causal_lm.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/modifiers.h"
 
 namespace tenon {
 
@@ -15,6 +16,7 @@ void register_nn(Registry& registry) {
   registry.add<Silu, ScaledDim, GatedFeedForward>();
   registry.add<PreNormResidual, DecoderLayer, Decoder>();
   registry.add<TiedHead, LinearHead, CrossEntropy, CausalLm>();
+  registry.add<SetRemat, SetPartitions, UseAttention, UseDot>();
 }
 
 }  // namespace tenon

@@ -98,7 +98,11 @@ Nest Learner::init(const std::vector<ParamInfo>& params, const Nest& values) con
 Learner::Update Learner::update(const std::vector<ParamInfo>& params, const Nest& values, const Nest& grads,
                                 const Nest& state, const Tensor& loss, const Tensor& step, const Nest& scalars) const {
   Update out;
-  out.grad_norm = global_norm(grads);
+  Nest used;  // gradients that change something
+  for (const ParamInfo& param : params) {
+    if (param.trainable && optimizer_->updates(param)) used.emplace(param.path, grads.at(param.path));
+  }
+  out.grad_norm = global_norm(used);
   out.applied = logical_and(is_finite(loss), is_finite(out.grad_norm));
   const Tensor skip = convert(logical_not(out.applied), DType::f32);
   out.skipped = state.at(kSkipped) + skip;

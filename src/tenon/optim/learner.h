@@ -19,7 +19,7 @@ class Learner final : public Configurable {
     Config();
     Slot<Optimizer> optimizer;
     Schedule learning_rate = 3e-4;
-    // The norm of all gradients together is at most this; infinity: any.
+    // The norm of all gradients together, of parameters that the optimizer updates, is at most this; infinity: any.
     double clip_global_norm = 1;
     // So many skipped steps in a row end the run.
     int64_t max_skipped_steps = 10;

@@ -32,6 +32,8 @@ class Optimizer : public Configurable {
   };
   // Throws when the rule doesn't fit these parameters: all that are trained, before any is described.
   virtual void check_parameters(const std::vector<ParamInfo>&) const {}
+  // Whether it ever changes this parameter.
+  virtual bool updates(const ParamInfo&) const { return true; }
   // The rule's own run-time numbers at `step` (from 0).
   virtual StepScalars scalars(int64_t step) const = 0;
   // The arrays kept for a parameter: their names ("m") as paths, logical shapes, stack and partition.

@@ -101,6 +101,8 @@ void OptimizerByPath::check_parameters(const std::vector<ParamInfo>& params) con
   }
 }
 
+bool OptimizerByPath::updates(const ParamInfo& param) const { return optimizer(find_rule(param)).updates(param); }
+
 StepScalars OptimizerByPath::scalars(int64_t step) const {
   StepScalars out;
   for (size_t rule = 0; rule <= rules_.size(); ++rule) {

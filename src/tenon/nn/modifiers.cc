@@ -1,0 +1,87 @@
+#include "tenon/nn/modifiers.h"
+
+#include <fmt/format.h>
+
+#include "tenon/config/define.h"
+#include "tenon/config/modify.h"
+#include "tenon/config/registry.h"
+#include "tenon/config/tree.h"
+
+namespace tenon {
+
+TENON_FN_TYPE(SetRemat, void(AnyConfig&), "what every module of a class keeps for the backward pass",
+              {"module", "the class, or an interface"}, {"policy", "what is kept"})
+TENON_FN_TYPE(SetPartitions, void(AnyConfig&), "how arrays are split over the mesh",
+              {"specs", "by the path of the field; * in a part is any text, ** any number of parts"})
+TENON_FN_TYPE(UseAttention, void(AnyConfig&), "how attention is computed", {"core", "takes the place of every one"},
+              {"within", "only at paths that match this, and below"})
+TENON_FN_TYPE(UseDot, void(AnyConfig&), "how the products of linear layers are computed",
+              {"dot", "takes the place of every one"}, {"within", "only at paths that match this, and below"})
+
+namespace {
+
+class RematSetter : public TreeVisitor {
+ public:
+  RematSetter(const ConfigType& type, const RematPolicy& policy) : type_(type), policy_(policy) {}
+  bool enter(const Path&, AnyConfig& config) override {
+    if (auto* module = dynamic_cast<Module::Config*>(&config); module != nullptr && config.type().is_a(type_)) {
+      module->remat = policy_;
+      ++count_;
+    }
+    return true;
+  }
+  int64_t count() const { return count_; }
+
+ private:
+  const ConfigType& type_;
+  const RematPolicy& policy_;
+  int64_t count_ = 0;
+};
+
+class SpecSetter : public TreeVisitor {
+ public:
+  SpecSetter(const std::string& pattern, const PartitionSpec& spec) : pattern_(pattern), spec_(spec) {}
+  bool value(const Path& path, const ValueRef& value) override {
+    if (value.type->cpp_type() != typeid(PartitionSpec) || !pattern_.matches(path)) return true;
+    value.type->assign(value.data, &spec_);
+    ++count_;
+    return true;
+  }
+  int64_t count() const { return count_; }
+
+ private:
+  PathPattern pattern_;
+  const PartitionSpec& spec_;
+  int64_t count_ = 0;
+};
+
+}  // namespace
+
+void SetRemat::check(Checker& c) const { c.require(policy.has_value(), "policy", "must be set"); }
+
+void SetRemat::operator()(AnyConfig& tree) const {
+  RematSetter setter(Registry::global().config_type(module), policy);
+  walk(tree, setter);
+  if (setter.count() == 0) throw Error(ErrorCode::invalid_argument, "the tree has no module " + module);
+}
+
+void SetPartitions::check(Checker& c) const { c.require(!specs.empty(), "specs", "must name a field"); }
+
+void SetPartitions::operator()(AnyConfig& tree) const {
+  for (const auto& [pattern, spec] : specs) {
+    SpecSetter setter(pattern, spec);
+    walk(tree, setter);
+    if (setter.count() != 0) continue;
+    throw Error(ErrorCode::invalid_argument, "no partition spec's path matches").got(quote(pattern));
+  }
+}
+
+void UseAttention::operator()(AnyConfig& tree) const {
+  replace(tree, AttentionCore::Config::static_type(), core.get(), NoMatch::is_error, PathPattern(within));
+}
+
+void UseDot::operator()(AnyConfig& tree) const {
+  replace(tree, Dot::Config::static_type(), dot.get(), NoMatch::is_error, PathPattern(within));
+}
+
+}  // namespace tenon

@@ -1,0 +1,32 @@
+// Modifiers of whole trainings.
+#pragma once
+
+#include "tenon/config/modifier.h"
+#include "tenon/trainer/mesh_config.h"
+
+namespace tenon {
+
+// The mesh, whole: axes that it doesn't name have their defaults.
+struct SetMesh {
+  MeshConfig mesh = {};
+  TENON_FN(mesh)
+  void operator()(AnyConfig& tree) const;
+};
+
+// Splits every batch into so many microbatches.
+struct AccumulateGradients {
+  int64_t steps = 1;
+  void check(Checker& c) const;
+  TENON_FN(steps)
+  void operator()(AnyConfig& tree) const;
+};
+
+// Multiplies the batch size; the result must be a whole number of examples.
+struct ScaleBatch {
+  double factor = 1;
+  void check(Checker& c) const;
+  TENON_FN(factor)
+  void operator()(AnyConfig& tree) const;
+};
+
+}  // namespace tenon
