@@ -102,12 +102,12 @@ void ScaleDimension::operator()(AnyConfig& tree) const {
 }
 
 void Replace::operator()(AnyConfig& tree) const {
-  const ConfigType& type = Registry::global().config_type(from.value());
+  const ConfigType& type = Registry::global().class_type(from.value());
   replace(tree, type, to.get(), NoMatch::is_error, PathPattern(within));
 }
 
 void Wrap::operator()(AnyConfig& tree) const {
-  const ConfigType& type = Registry::global().config_type(from.value());
+  const ConfigType& type = Registry::global().class_type(from.value());
   wrap(tree, type, to.get(), slot.value(), NoMatch::is_error, PathPattern(within));
 }
 

@@ -128,6 +128,7 @@ TEST_F(ModifiersTest, NoMatchIsAnError) {
   const Linear::Config linear;
   EXPECT_EQ(error_of(Replace{.from = "Model", .to = linear}),
             "invalid_argument: nothing to replace: the tree has no Model. Hint: it was the modifier Replace");
+  EXPECT_THAT(error_of(Replace{.from = "FeedForwards", .to = linear}), HasSubstr("did you mean FeedForward or "));
   EXPECT_THAT(error_of(Replace{.from = "Liner", .to = linear}), HasSubstr("did you mean Linear?"));
   EXPECT_THAT(error_of(Replace{.from = "Linear", .to = linear, .within = "sources"}), HasSubstr("nothing to replace"));
   EXPECT_THAT(error_of(Replace{.from = "Linear", .to = Experts::Config{}}),
@@ -140,7 +141,8 @@ TEST_F(ModifiersTest, NoMatchIsAnError) {
   EXPECT_THAT(error_of(SetField{.path = "**.bais", .value = true}), HasSubstr("did you mean bias"));
   EXPECT_THAT(error_of(SetField{.path = "**.bias", .value = 3}), HasSubstr("wrong_type at layers.0.linear.bias"));
   EXPECT_THAT(error_of(SetField{.path = "dropout", .value = 2.0}), HasSubstr("dropout"));  // a check
-  EXPECT_THAT(error_of(SetField{.value = 2.0}), HasSubstr("missing_field"));
+  EXPECT_EQ(error_of(SetField{.value = 2.0}), "missing_field: SetField needs path");
+  EXPECT_EQ(error_of(Wrap{.from = "Linear"}), "missing_field: Wrap needs slot and to");
   EXPECT_THAT(error_of(Modifier()), HasSubstr("an empty modifier"));
 }
 

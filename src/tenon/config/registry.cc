@@ -49,12 +49,31 @@ const FnType& Registry::fn_type(std::string_view name) const {
   throw_unknown(functions_, "function", name);
 }
 
+const ConfigType& Registry::class_type(std::string_view name) const {
+  auto all = configs_;
+  for (const ConfigType* interface : interfaces()) all.try_emplace(std::string(interface->name()), interface);
+  if (const ConfigType* type = find_in(all, name)) return *type;
+  throw_unknown(all, "class", name);
+}
+
 std::vector<const ConfigType*> Registry::implementations(const ConfigType& interface) const {
   std::vector<const ConfigType*> found;
   for (const auto& [name, type] : configs_) {
     if (!type->is_abstract() && type->is_a(interface)) found.push_back(type);
   }
   return found;
+}
+
+std::vector<const ConfigType*> Registry::interfaces() const {
+  std::map<std::string_view, const ConfigType*> found;
+  for (const auto& [name, type] : configs_) {
+    for (const ConfigType* base = type->base(); base != nullptr; base = base->base()) found.emplace(base->name(), base);
+  }
+  std::vector<const ConfigType*> out;
+  for (const auto& [name, type] : found) {
+    if (type->is_abstract()) out.push_back(type);
+  }
+  return out;
 }
 
 std::vector<const FnType*> Registry::functions() const {

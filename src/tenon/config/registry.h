@@ -29,12 +29,16 @@ class Registry {
   // By class name; throws `unknown_name` with the nearest names.
   const ConfigType& config_type(std::string_view name) const;
   const FnType& fn_type(std::string_view name) const;
+  // The same, where interfaces that added types implement count too.
+  const ConfigType& class_type(std::string_view name) const;
   // By class name; null when it isn't there.
   const ConfigType* find_config_type(std::string_view name) const;
   const FnType* find_fn_type(std::string_view name) const;
 
   // All that can be built and are an `interface`, by name.
   std::vector<const ConfigType*> implementations(const ConfigType& interface) const;
+  // All that others implement and that can't be built, by name.
+  std::vector<const ConfigType*> interfaces() const;
   // All functions, by name.
   std::vector<const FnType*> functions() const;
   // Those of this signature.

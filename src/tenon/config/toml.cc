@@ -144,7 +144,22 @@ std::string first_line(std::string_view what) {
   std::string line(what.substr(0, what.find('\n')));
   if (const size_t mark = line.find("[error] "); mark != std::string::npos) line = line.substr(mark + 8);
   if (line.starts_with("toml::")) line = line.substr(6);
+  // It names the key that is there already, and itself: insert_value: value ("seed") already exists.
+  const size_t open = line.find("(\""), close = line.find("\") already exists");
+  if (open < close && close != std::string::npos) {
+    return fmt::format("the key {} is given twice", quote(line.substr(open + 2, close - open - 2)));
+  }
   return line;
+}
+
+// Takes away where a value and all in it was written.
+void forget_where(Value& value) {
+  value.where.clear();
+  if (auto* list = value.as<Value::List>()) {
+    for (Value& element : *list) forget_where(element);
+  } else if (auto* table = value.as<Value::Table>()) {
+    for (Value::Entry& entry : *table) forget_where(entry.value);
+  }
 }
 
 }  // namespace
@@ -178,7 +193,7 @@ Value parse_value(std::string_view text) {
   Value value = std::string(text);
   const bool one = text.find('\n') == std::string_view::npos && parsed.ok() && parsed.value().find("value") != nullptr;
   if (one) value = *parsed.value().find("value");
-  value.where.clear();
+  forget_where(value);
   value.raw = text;
   return value;
 }

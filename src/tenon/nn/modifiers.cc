@@ -60,7 +60,7 @@ class SpecSetter : public TreeVisitor {
 void SetRemat::check(Checker& c) const { c.require(policy.has_value(), "policy", "must be set"); }
 
 void SetRemat::operator()(AnyConfig& tree) const {
-  RematSetter setter(Registry::global().config_type(module), policy);
+  RematSetter setter(Registry::global().class_type(module), policy);
   walk(tree, setter);
   if (setter.count() == 0) throw Error(ErrorCode::invalid_argument, "the tree has no module " + module);
 }

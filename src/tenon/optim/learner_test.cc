@@ -8,7 +8,10 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/testing/errors.h"
 #include "tenon/optim/adamw.h"
+#include "tenon/optim/modifiers.h"
+#include "tenon/optim/optimizer_by_path.h"
 
 namespace tenon {
 namespace {
@@ -205,6 +208,28 @@ TEST(Learner, ChecksRanges) {
   adam.b1 = 1;
   EXPECT_THROW(build(c), Error);
   EXPECT_THROW(build(adam), Error);
+}
+
+// A frozen parameter stays, keeps no state, and its gradient counts for nothing, not even in the norm.
+TEST(Learner, FrozenParametersStay) {
+  Learner::Config config;
+  config.learning_rate = 0.1;
+  config.clip_global_norm = 1;
+  modify(config, Freeze{.parameters = "^w$"});
+  modify(config, Freeze{.parameters = "^nothing$"});
+  EXPECT_EQ(config.optimizer.as<OptimizerByPath>().rules.size(), 2u) << "a second rule, not a nest";
+  EXPECT_EQ(error_of([&] { Learner(config).check_parameters(params()); })->code(), ErrorCode::invalid_argument);
+  config.optimizer.as<OptimizerByPath>().rules.erase(config.optimizer.as<OptimizerByPath>().rules.begin());
+  Learner(config).check_parameters(params());
+  TestRun run(config, {{1, 2, 3}, {4, 5}});
+  EXPECT_EQ(run.step(1, {{1e6, kNan, 0}, {3, 4}})[0], 5);
+  EXPECT_EQ(run.w(), (std::vector<double>{1, 2, 3}));
+  // The first step of Adam is the gradient's sign, whatever the clipping.
+  EXPECT_NEAR(run.b()[0], 3.9, 1e-6);
+  EXPECT_NEAR(run.b()[1], 4.9, 1e-6);
+  for (const ParamInfo& array : Learner(config).describe(params())) EXPECT_NE(array.path.substr(0, 2), "0.");
+  AdamW::Config no_learner;
+  EXPECT_EQ(error_of([&] { modify(no_learner, Freeze{.parameters = "w"}); })->code(), ErrorCode::invalid_argument);
 }
 
 }  // namespace
