@@ -8,6 +8,7 @@
 #include "tenon/base/plugin_library.h"
 #include "tenon/base/text.h"
 #include "tenon/cli/commands.h"
+#include "tenon/cli/config_commands.h"
 #include "tenon/config/registry.h"
 
 namespace tenon {
@@ -17,21 +18,6 @@ constexpr const char* kExitCodes =
     "Exit status: 0 done; 2 wrong input (usage, config, shapes); 3 too little memory on a device;\n"
     "             4 plugin or compiler; 5 missing or damaged files; 6 the system refused (disk full, permissions);\n"
     "             7 training went non-finite; 70 a bug of Tenon; 130 interrupted, after saving\n";
-
-constexpr const char* kOrder =
-    "Order: first what begins with `args.`, in files and then in --set: the arguments that an experiment's config is\n"
-    "       computed from (`tenon config args EXPERIMENT`); over that config go the files, then --set.\n";
-
-void add_experiment_options(CLI::App& app, ExperimentOptions& o) {
-  app.footer(std::string(kOrder) + kExitCodes);
-  app.add_option("experiment", o.experiment, "name of the experiment (`tenon config list`)")->required();
-  app.add_option("--config", o.overrides.files, "TOML file laid over the experiment; may be given again")
-      ->type_name("FILE");
-  app.add_option("--set", o.overrides.assignments, "sets one field, after all files; may be given again")
-      ->type_name("PATH=VALUE");
-  app.add_option("--plugin", o.plugins, "shared library that adds modules; may be given again")->type_name("FILE");
-  for (const char* name : {"--config", "--set", "--plugin"}) app.get_option(name)->expected(1)->take_all();
-}
 
 void add_train(CLI::App& app, TrainCommand& c) {
   CLI::App* train = app.add_subcommand("train", "trains an experiment");
@@ -51,9 +37,7 @@ void add_generate(CLI::App& app, GenerateCommand& c) {
   generate->add_option("--top_k", c.top_k, "only among the k most likely; 0: all")->capture_default_str();
   generate->add_option("--seed", c.seed, "the same seed gives the same text")->capture_default_str();
   generate->add_option("--platform", c.platform, "cpu, cuda or tpu")->capture_default_str();
-  generate->add_option("--plugin", c.plugins, "shared library that adds modules; may be given again")
-      ->expected(1)
-      ->take_all();
+  add_plugin_option(*generate, c.plugins);
 }
 
 void add_aot(CLI::App& app, AotCommand& c) {
@@ -61,20 +45,6 @@ void add_aot(CLI::App& app, AotCommand& c) {
   add_experiment_options(*aot, c.experiment);
   aot->add_option("--target", c.target, "TPU generation and chips, as v5p:2x2x1, or GPU kind and number, as h100:4")
       ->required();
-}
-
-struct ConfigCommands {
-  CLI::App *list, *args, *show;
-};
-ConfigCommands add_config(CLI::App& app, ExperimentOptions& o) {
-  CLI::App* config = app.add_subcommand("config", "shows experiments and their configs");
-  config->require_subcommand(1);
-  ConfigCommands out{config->add_subcommand("list", "all experiments"),
-                     config->add_subcommand("args", "what an experiment's config is computed from, as TOML"),
-                     config->add_subcommand("show", "the whole config of an experiment, as TOML")};
-  add_experiment_options(*out.args, o);
-  add_experiment_options(*out.show, o);
-  return out;
 }
 
 // One line, whatever compilers and operating systems put into their words.
@@ -116,11 +86,13 @@ int run_app(int argc, char** argv) {
   TrainCommand train;
   GenerateCommand generate;
   AotCommand aot;
-  ExperimentOptions shown;
+  std::function<void()> action;
   add_train(app, train);
   add_generate(app, generate);
   add_aot(app, aot);
-  const ConfigCommands config = add_config(app, shown);
+  add_config_commands(app, action);
+  add_golden_commands(app, action);
+  add_completion_command(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -134,12 +106,8 @@ int run_app(int argc, char** argv) {
       run_generate(generate);
     } else if (app.got_subcommand("aot")) {
       run_aot(aot);
-    } else if (config.list->parsed()) {
-      run_config_list();
-    } else if (config.args->parsed()) {
-      run_config_args(shown);
     } else {
-      run_config_show(shown);
+      action();
     }
   } catch (const Error& e) {
     return report(e);

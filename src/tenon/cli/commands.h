@@ -5,15 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tenon/experiments/resolve.h"
+#include "tenon/cli/options.h"
 
 namespace tenon {
-
-struct ExperimentOptions {
-  std::string experiment;
-  Overrides overrides;
-  std::vector<std::string> plugins;
-};
 
 struct TrainCommand {
   ExperimentOptions experiment;
@@ -35,9 +29,5 @@ struct AotCommand {
 };
 // Throws `out_of_memory` after printing when the step doesn't fit.
 void run_aot(const AotCommand& command);
-
-void run_config_list();
-void run_config_args(const ExperimentOptions& options);
-void run_config_show(const ExperimentOptions& options);
 
 }  // namespace tenon

@@ -4,17 +4,34 @@
 #include <fmt/ranges.h>
 
 #include "tenon/base/text.h"
+#include "tenon/config/modifiers.h"
 #include "tenon/config/registry.h"
 #include "tenon/data/register.h"
 #include "tenon/experiments/austen.h"
+#include "tenon/experiments/llama.h"
+#include "tenon/experiments/overlay_file.h"
 #include "tenon/nn/register.h"
 #include "tenon/optim/register.h"
 #include "tenon/trainer/register.h"
 
 namespace tenon {
 
+namespace {
+
+bool is_name(std::string_view name) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  return !name.empty() && name.find_first_not_of(kAllowed) == std::string_view::npos && name.front() != '-' &&
+         !is_overlay_file(name);
+}
+
+}  // namespace
+
 void ExperimentRegistry::add(Experiment experiment) {
   const std::string name = experiment.name;
+  if (!is_name(name)) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' can't name an experiment", name))
+        .expected("letters, digits, '_', '-' and '.', not ending in .toml");
+  }
   if (!experiments_.try_emplace(name, std::move(experiment)).second) {
     throw Error(ErrorCode::invalid_argument, fmt::format("two experiments are named '{}'", name));
   }
@@ -37,14 +54,23 @@ std::vector<const Experiment*> ExperimentRegistry::all() const {
   return out;
 }
 
-void register_experiments(ExperimentRegistry& registry) { register_austen(registry); }
+ExperimentRegistry& ExperimentRegistry::global() {
+  static ExperimentRegistry registry;
+  return registry;
+}
+
+void register_experiments(ExperimentRegistry& registry) {
+  register_austen(registry);
+  register_llama(registry);
+}
 
 void register_everything(Registry& registry) {
+  register_modifiers(registry);
   register_nn(registry);
   register_optim(registry);
   register_data(registry);
   register_trainer(registry);
-  registry.add<Austen>();
+  registry.add<Austen, Llama>();
 }
 
 }  // namespace tenon

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tenon/experiments/mesh_rule.h"
 #include "tenon/trainer/trainer.h"
 
 namespace tenon {
@@ -18,16 +19,23 @@ struct Experiment {
   std::string name;
   std::string description;  // one line
   Fn<Trainer::Config()> make;
+  // What changes with the machine; the first that matches it.
+  std::vector<MeshRule> mesh_rules = {};
+  // What makes this a variant of what `make` gives; before everything a user lays over it.
+  std::vector<Modifier> modifiers = {};
 };
 
 class ExperimentRegistry {
  public:
-  // Throws `invalid_argument` when the name is taken.
+  // Throws `invalid_argument` when the name is taken or isn't letters, digits, '_', '-' and '.'.
   void add(Experiment experiment);
   // Throws `unknown_name` with the nearest names.
   const Experiment& find(std::string_view name) const;
   // By name.
   std::vector<const Experiment*> all() const;
+
+  // The one that the binary and its plug-ins fill.
+  static ExperimentRegistry& global();
 
  private:
   std::map<std::string, Experiment, std::less<>> experiments_;

@@ -4,89 +4,196 @@
 
 #include <algorithm>
 
-#include "tenon/base/file.h"
 #include "tenon/config/define.h"
 #include "tenon/config/path.h"
 #include "tenon/config/text.h"
 #include "tenon/config/toml.h"
+#include "tenon/experiments/overlay_file.h"
 
 namespace tenon {
 namespace {
 
-constexpr std::string_view kArgs = "args";
+constexpr std::string_view kArgs = "args", kMeshRules = "mesh_rules", kModifiers = "modifiers";
 
-// What the paths "args.…" lead into.
-class Arguments final : public Configurable {
+// What the paths "args.…" and "mesh_rules.…" lead into.
+class Recipe final : public Configurable {
  public:
   struct Config : AnyConfig {
     Fn<Trainer::Config()> args;
+    std::vector<MeshRule> mesh_rules;
     void check(Checker& c) const { c.require(args.has_value(), "args", "must be a function that makes a config"); }
-    TENON_CONFIG(args)
+    TENON_CONFIG(args, mesh_rules)
   };
-  explicit Arguments(const Config&) {}
+  explicit Recipe(const Config&) {}
 };
-TENON_MODULE(Arguments, Configurable, "the function that is an experiment")
+TENON_MODULE(Recipe, Configurable, "what an experiment's config comes from")
 
-// Overrides of one tree.
-struct Part {
-  std::vector<Value> tables;
-  std::vector<std::string> assignments;
-
-  void apply_to(AnyConfig& config) const {
-    for (const Value& table : tables) overlay(config, table);
-    apply_set(config, assignments);
-  }
+// What `modifiers = [...]` leads into.
+class ModifierList final : public Configurable {
+ public:
+  struct Config : AnyConfig {
+    std::vector<Modifier> modifiers;
+    TENON_CONFIG(modifiers)
+  };
+  explicit ModifierList(const Config&) {}
 };
-struct Parts {
-  Part arguments, fields;
+TENON_MODULE(ModifierList, Configurable, "modifiers, first to last")
+
+// What one file says, taken apart.
+struct Layer {
+  Value recipe, fields;
+  std::vector<Modifier> modifiers;
 };
 
-void split_table(const Value& whole, Parts& parts) {
-  Value::Table arguments, fields;
+std::vector<Modifier> modifiers_of(Value::Table table) {
+  ModifierList::Config list;
+  overlay(list, Value(std::move(table)));
+  return list.modifiers;
+}
+
+Layer take_apart(const Value& whole) {
+  Value::Table recipe, modifiers, fields;
   for (const Value::Entry& entry : *whole.as<Value::Table>()) {
-    (entry.key == kArgs ? arguments : fields).push_back(entry);
+    const bool of_recipe = entry.key == kArgs || entry.key == kMeshRules;
+    (of_recipe ? recipe : entry.key == kModifiers ? modifiers : fields).push_back(entry);
   }
-  parts.arguments.tables.emplace_back(std::move(arguments));
-  parts.fields.tables.emplace_back(std::move(fields));
+  return {Value(std::move(recipe)), Value(std::move(fields)), modifiers_of(std::move(modifiers))};
 }
 
-bool sets_argument(std::string_view assignment) {
-  return assignment.starts_with(kArgs) && assignment.substr(kArgs.size()).find_first_of(".=") == 0;
+std::vector<Layer> read_layers(const Experiment& experiment, const std::vector<std::string>& files) {
+  std::vector<Layer> layers;
+  for (const std::string& path : files) {
+    const OverlayFile file = read_overlay(path);
+    if (!file.experiment.empty() && file.experiment != experiment.name) {
+      throw Error(ErrorCode::invalid_argument, "the file is made for another experiment")
+          .at(file.where)
+          .got(experiment.name)
+          .expected(file.experiment);
+    }
+    for (const Value& table : file.tables) layers.push_back(take_apart(table));
+  }
+  return layers;
 }
 
-Parts split(const Overrides& overrides) {
-  Parts parts;
-  for (const std::string& file : overrides.files) split_table(parse_toml(read_file(file).value(), file).value(), parts);
-  for (const std::string& assignment : overrides.assignments) {
-    (sets_argument(assignment) ? parts.arguments : parts.fields).assignments.push_back(assignment);
+bool leads_into(std::string_view assignment, std::string_view name) {
+  return assignment.starts_with(name) && assignment.substr(name.size()).find_first_of(".=") == 0;
+}
+
+// Assignments to the recipe, and others.
+std::pair<std::vector<std::string>, std::vector<std::string>> split(const std::vector<std::string>& assignments) {
+  std::pair<std::vector<std::string>, std::vector<std::string>> parts;
+  for (const std::string& assignment : assignments) {
+    if (leads_into(assignment, kModifiers)) {
+      throw Error(ErrorCode::invalid_argument, "modifiers are no field of the config")
+          .got(assignment)
+          .hint("on a command line, --modify applies them");
+    }
+    const bool of_recipe = leads_into(assignment, kArgs) || leads_into(assignment, kMeshRules);
+    (of_recipe ? parts.first : parts.second).push_back(assignment);
   }
   return parts;
 }
 
-Arguments::Config arguments_of(const Experiment& experiment, const Part& overrides) {
-  Arguments::Config out;
-  out.args = experiment.make;
-  overrides.apply_to(out);
-  return out;
+Recipe::Config recipe_of(const Experiment& experiment, const std::vector<Layer>& layers,
+                         const std::vector<std::string>& assignments) {
+  Recipe::Config recipe;
+  recipe.args = experiment.make;
+  recipe.mesh_rules = experiment.mesh_rules;
+  for (const Layer& layer : layers) overlay(recipe, layer.recipe);
+  apply_set(recipe, assignments);
+  return recipe;
+}
+
+Recipe::Config recipe_of(const Experiment& experiment, const Overrides& overrides) {
+  return recipe_of(experiment, read_layers(experiment, overrides.files), split(overrides.assignments).first);
+}
+
+// Applies modifiers, and tells what they did.
+class Modifying {
+ public:
+  explicit Modifying(Resolved& resolved) : resolved_(resolved) {}
+  void apply(const std::vector<Modifier>& modifiers) {
+    for (const Modifier& modifier : modifiers) resolved_.report += to_string(modify(resolved_.config, modifier));
+  }
+  void apply_rule(const std::vector<MeshRule>& rules, const std::string& instance) {
+    const int64_t index = find_mesh_rule(rules, instance);
+    if (index < 0) {
+      resolved_.report += fmt::format("no mesh rule matches {}: there are {}\n", quote(instance), rules.size());
+      return;
+    }
+    const MeshRule& rule = rules[static_cast<size_t>(index)];
+    resolved_.report += fmt::format("mesh rule {}, {}, matches {}\n", index, quote(rule.instance.value()), quote(instance));
+    apply(rule.modifiers);
+  }
+
+ private:
+  Resolved& resolved_;
+};
+
+// The lines of the recipe under `name`.
+std::vector<TextLine> lines_under(const Recipe::Config& recipe, std::string_view name) {
+  std::vector<TextLine> lines = flatten(recipe);
+  std::erase_if(lines, [&](const TextLine& line) { return parse_path(line.path).front() != name; });
+  return lines;
 }
 
 }  // namespace
 
-Trainer::Config resolve(const Experiment& experiment, const Overrides& overrides) {
-  const Parts parts = split(overrides);
-  Trainer::Config config = arguments_of(experiment, parts.arguments).args();
-  parts.fields.apply_to(config);
-  return config;
+Resolved resolve(const Experiment& experiment, const Overrides& overrides) {
+  const std::vector<Layer> layers = read_layers(experiment, overrides.files);
+  const auto [recipe_assignments, assignments] = split(overrides.assignments);
+  const Recipe::Config recipe = recipe_of(experiment, layers, recipe_assignments);
+  Resolved out{recipe.args(), ""};
+  modify(out.config, experiment.modifiers);
+  Modifying modifying(out);
+  for (const Layer& layer : layers) {
+    modifying.apply(layer.modifiers);
+    overlay(out.config, layer.fields);
+  }
+  if (!overrides.instance.empty()) modifying.apply_rule(recipe.mesh_rules, overrides.instance);
+  for (const std::string& text : overrides.modifiers) modifying.apply({parse_modifier(text)});
+  apply_set(out.config, assignments);
+  return out;
+}
+
+const Experiment& find_experiment(const ExperimentRegistry& registry, const std::string& name, Overrides& overrides) {
+  if (!is_overlay_file(name)) return registry.find(name);
+  const OverlayFile file = read_overlay(name);
+  if (file.experiment.empty()) {
+    throw Error(ErrorCode::missing_field, "the file names no experiment that it is based on")
+        .at(name)
+        .hint("give it a line base = \"llama2_7b\"; `tenon config list` shows all");
+  }
+  overrides.files.insert(overrides.files.begin(), name);
+  try {
+    return registry.find(file.experiment);
+  } catch (Error& error) {
+    throw error.at(file.where);
+  }
+}
+
+Modifier parse_modifier(const std::string& text) {
+  const size_t brace = std::min(text.find('{'), text.size());
+  Value::Table table{{"type", text.substr(0, brace)}};
+  if (brace != text.size()) {
+    const Value fields = parse_value(text.substr(brace));
+    const auto* entries = fields.as<Value::Table>();
+    if (entries == nullptr || fields.find("type") != nullptr) {
+      throw Error(ErrorCode::invalid_argument, "a modifier is NAME or NAME{field = value, …}")
+          .at("--modify")
+          .got(quote(text));
+    }
+    table.insert(table.end(), entries->begin(), entries->end());
+  }
+  return modifiers_of({{std::string(kModifiers), Value(Value::List{Value(std::move(table))})}}).at(0);
 }
 
 std::string arguments_to_toml(const Experiment& experiment, const Overrides& overrides) {
-  const Arguments::Config arguments = arguments_of(experiment, split(overrides).arguments);
+  const Recipe::Config recipe = recipe_of(experiment, overrides);
   std::vector<std::pair<std::string, std::string_view>> lines;  // and what each is
   size_t width = 0;
-  for (const auto& [path, value] : flatten(arguments)) {
-    const Path parts = parse_path(path);
-    if (parts.front() != kArgs) continue;
-    const Field* field = find_field(arguments.args.type()->fields(), parts.at(1));
+  for (const auto& [path, value] : lines_under(recipe, kArgs)) {
+    const Field* field = find_field(recipe.args.type()->fields(), parse_path(path).at(1));
     lines.emplace_back(fmt::format("{} = {}", path, value), field != nullptr ? field->doc : "");
     width = std::max(width, lines.back().first.size());
   }
@@ -94,6 +201,14 @@ std::string arguments_to_toml(const Experiment& experiment, const Overrides& ove
   for (const auto& [line, doc] : lines) {
     text += doc.empty() ? line + "\n" : fmt::format("{:<{}}  # {}\n", line, width, doc);
   }
+  return text;
+}
+
+std::string mesh_rules_to_toml(const Experiment& experiment, const Overrides& overrides) {
+  const Recipe::Config recipe = recipe_of(experiment, overrides);
+  if (recipe.mesh_rules.empty()) return "";
+  std::string text;
+  for (const auto& [path, value] : lines_under(recipe, kMeshRules)) text += path + " = " + value + "\n";
   return text;
 }
 

@@ -1,28 +1,48 @@
-// From an experiment's name, files and settings to the config that is run.
+// From an experiment's name, files, machine and settings to the config that is run.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tenon/experiments/experiment.h"
 
 namespace tenon {
 
-// What a user lays over an experiment. Paths that begin with "args." are the experiment's arguments, others are fields
-// of its config.
+// What a user lays over an experiment. Paths that begin with "args." are the experiment's arguments, those with
+// "mesh_rules." its mesh rules, others are fields of its config. In a file, `modifiers = [...]` are applied before its
+// fields, and `base` names what the file stands on (overlay_file.h).
 struct Overrides {
-  std::vector<std::string> files;        // TOML
-  std::vector<std::string> assignments;  // "path=value"
+  std::vector<std::string> files = {};        // TOML
+  std::vector<std::string> assignments = {};  // "path=value"
+  std::string instance = {};                  // the machine's type, for the mesh rules; "": none
+  std::vector<std::string> modifiers = {};    // "NAME" or "NAME{field = value, …}"
 };
 
-// First the arguments are set, from files and then from assignments; the experiment is called with them; then what else
-// the files say is laid over its config, and last the other assignments, each in the order given. The result knows
-// nothing of the arguments. Throws what reading files and setting fields throw: `unknown_name` with the nearest names,
-// `wrong_type`, `invalid_argument` from checks.
-Trainer::Config resolve(const Experiment& experiment, const Overrides& overrides);
+struct Resolved {
+  Trainer::Config config;
+  // For people: which mesh rule matched, and what every modifier changed. Empty when there was neither.
+  std::string report;
+};
+
+// First the arguments and mesh rules are set, from files and then from assignments; the experiment is called with the
+// arguments, and its own modifiers are applied. Over its config go each file's modifiers and fields; then the mesh rule
+// that matches `instance`, the modifiers, and last the other assignments, each in the order given. The config knows
+// nothing of all this. Throws what reading files, setting fields and modifiers throw: `unknown_name` with the nearest
+// names, `wrong_type`, `invalid_argument` from checks and from modifiers that match nothing.
+Resolved resolve(const Experiment& experiment, const Overrides& overrides);
+
+// The experiment called `name`, or, when that is a TOML file, the one it is based on: the file then comes first in
+// `overrides.files`. Throws `unknown_name`, and `missing_field` for a file that names no experiment.
+const Experiment& find_experiment(const ExperimentRegistry& registry, const std::string& name, Overrides& overrides);
 
 // The arguments resolve() would call the experiment with: sorted lines "args.max_steps = 20  # what it is", a TOML file
 // that gives them again.
 std::string arguments_to_toml(const Experiment& experiment, const Overrides& overrides);
+// Its mesh rules in the same way, lines "mesh_rules.0.instance = …"; "" when it has none.
+std::string mesh_rules_to_toml(const Experiment& experiment, const Overrides& overrides);
+
+// A modifier from "NAME" or "NAME{field = value, …}".
+Modifier parse_modifier(const std::string& text);
 
 }  // namespace tenon

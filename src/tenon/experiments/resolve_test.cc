@@ -33,7 +33,7 @@ class ResolveTest : public ::testing::Test {
     return path;
   }
   std::string resolved(const Overrides& overrides) const {
-    return "\n" + to_toml(resolve(experiments_.find("austen"), overrides));
+    return "\n" + to_toml(resolve(experiments_.find("austen"), overrides).config);
   }
   std::optional<Error> error(const Overrides& overrides) const {
     return error_of([&] { resolved(overrides); });
@@ -54,7 +54,9 @@ TEST_F(ResolveTest, OneArgumentReachesEveryPlace) {
 TEST_F(ResolveTest, NothingOfTheArgumentsIsLeft) {
   const std::string whole = resolved({{}, {"args.max_steps=80"}});
   EXPECT_THAT(whole, Not(HasSubstr("args")));
-  EXPECT_EQ(find_field(Trainer::Config::static_type().fields(), "args"), nullptr) << "the name is taken";
+  for (const char* name : {"args", "base", "mesh_rules", "modifiers"}) {
+    EXPECT_EQ(find_field(Trainer::Config::static_type().fields(), name), nullptr) << "the name is taken";
+  }
   EXPECT_EQ("\n" + to_toml(*from_toml(whole)), whole);
   EXPECT_EQ(resolved({{file("whole.toml", whole)}, {}}), whole);  // over any arguments
 }
@@ -110,7 +112,7 @@ TEST_F(ResolveTest, WrongArguments) {
 }
 
 TEST_F(ResolveTest, FieldsThatDontFitTogetherAreNamedWhereTheyAre) {
-  const auto e = error_of([&] { Trainer(resolve(experiments_.find("austen"), {{}, {"args.num_heads=3"}})); });
+  const auto e = error_of([&] { Trainer(resolve(experiments_.find("austen"), {{}, {"args.num_heads=3"}}).config); });
   ASSERT_TRUE(e);
   EXPECT_THAT(e->path(), HasSubstr("attention"));
 }

@@ -1,0 +1,169 @@
+#include "tenon/cli/completion.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <set>
+
+#include "tenon/base/text.h"
+#include "tenon/cli/config_commands.h"
+#include "tenon/cli/options.h"
+#include "tenon/config/config_type.h"
+#include "tenon/config/registry.h"
+#include "tenon/config/text.h"
+
+namespace tenon {
+namespace {
+
+// The script asks with every word behind "tenon" up to the cursor. Candidates that end in '.' or '=' go on.
+constexpr const char* kBash = R"sh(_tenon() {
+  local IFS=$'\n'
+  COMPREPLY=($(tenon complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[.=] ]] && compopt -o nospace
+  return 0
+}
+complete -o default -F _tenon tenon
+)sh";
+constexpr const char* kZsh = R"sh(#compdef tenon
+_tenon() {
+  local -a going finished
+  local word
+  for word in ${(f)"$(tenon complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)"}; do
+    if [[ $word == *[.=] ]]; then going+=("$word"); else finished+=("$word"); fi
+  done
+  (( $#going )) && compadd -S '' -- $going
+  (( $#finished )) && compadd -- $finished
+  (( $#going + $#finished )) || _files
+}
+compdef _tenon tenon
+)sh";
+
+using Words = std::vector<std::string>;
+
+std::string experiment_in(const Words& words) {
+  for (const std::string& word : words) {
+    for (const Experiment* e : experiments().all()) {
+      if (e->name == word) return word;
+    }
+  }
+  return "";
+}
+
+// The paths of an experiment, cut at the first point behind what is there already.
+Words paths(const std::string& experiment, const std::string& start) {
+  if (experiment.empty()) return {};
+  const Experiment& found = experiments().find(experiment);
+  std::vector<std::string> whole;
+  for (const TextLine& line : flatten(resolve(found, {}).config)) whole.push_back(line.path + "=");
+  for (const std::string& line : split(arguments_to_toml(found, {}), '\n')) {
+    if (!line.empty()) whole.push_back(line.substr(0, line.find(' ')) + "=");
+  }
+  std::set<std::string> out;
+  for (const std::string& path : whole) {
+    if (!path.starts_with(start)) continue;
+    const size_t point = path.find('.', start.size());
+    out.insert(point == std::string::npos ? path : path.substr(0, point + 1));
+  }
+  return {out.begin(), out.end()};
+}
+
+Words experiment_names() {
+  Words out;
+  for (const Experiment* e : experiments().all()) out.push_back(e->name);
+  return out;
+}
+
+Words type_names() {
+  Words out;
+  for (const auto* type : Registry::global().implementations(AnyConfig::static_type())) out.emplace_back(type->name());
+  for (const auto* type : Registry::global().interfaces()) out.emplace_back(type->name());
+  for (const auto* type : Registry::global().functions()) out.emplace_back(type->name());
+  return out;
+}
+
+Words modifier_names() {
+  Words out;
+  for (const auto* type : Registry::global().functions(typeid(void(AnyConfig&)))) out.emplace_back(type->name());
+  return out;
+}
+
+// The command that the words before the last name, as far as they do.
+const CLI::App& command_of(const CLI::App& app, const Words& words) {
+  const CLI::App* command = &app;
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    for (const CLI::App* inner : command->get_subcommands({})) {
+      if (inner->get_name() != words[i]) continue;
+      command = inner;
+      break;
+    }
+  }
+  return *command;
+}
+
+// Candidates for an option's value; none for what isn't known.
+Words values_of(const std::string& option, const Words& words) {
+  if (option == "--set") return paths(experiment_in(words), words.back());
+  if (option == "--modify") return modifier_names();
+  if (option == "--resume") return {"auto", "never", "must"};
+  return {};
+}
+
+bool takes_value(const CLI::App& command, const std::string& word) {
+  const CLI::Option* option = word.starts_with("--") ? command.get_option_no_throw(word) : nullptr;
+  return option != nullptr && option->get_expected_max() > 0;
+}
+
+Words candidates(const CLI::App& command, const Words& words) {
+  if (words.size() > 1 && takes_value(command, words[words.size() - 2]))
+    return values_of(words[words.size() - 2], words);
+  Words out;
+  if (words.back().starts_with("-")) {
+    for (const CLI::Option* option : command.get_options()) {
+      for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+    }
+    return out;
+  }
+  for (const CLI::App* inner : command.get_subcommands({})) {
+    if (!inner->get_group().empty()) out.push_back(inner->get_name());
+  }
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_single_name();
+    if (!option->get_positional()) continue;
+    const Words more = name == "experiment" || name == "other" ? experiment_names() : Words{};
+    out.insert(out.end(), more.begin(), more.end());
+    if (name == "type") out = type_names();
+    if (name == "shell") out = {"bash", "zsh"};
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty()) return {};
+  Words out = candidates(command_of(app, words), words);
+  std::erase_if(out, [&](const std::string& word) { return !word.starts_with(words.back()); });
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::string completion_script(const std::string& shell) {
+  if (shell == "bash") return kBash;
+  if (shell == "zsh") return kZsh;
+  throw Error(ErrorCode::invalid_argument, "no such shell").at("shell").got(quote_text(shell)).expected("bash or zsh");
+}
+
+void add_completion_command(CLI::App& app, std::function<void()>& action) {
+  const auto shell = std::make_shared<std::string>();
+  CLI::App* script = app.add_subcommand("completion", "a script by which a shell completes commands; source it");
+  script->footer(app.get_footer());
+  script->add_option("shell", *shell, "bash or zsh")->required();
+  script->callback([&action, shell] { action = [shell] { print_text(completion_script(*shell)); }; });
+  const auto words = std::make_shared<Words>();
+  CLI::App* inner = app.add_subcommand("complete", "what the last word may become")->group("");  // for the scripts
+  inner->add_option("words", *words)->allow_extra_args();
+  inner->callback(
+      [&app, &action, words] { action = [&app, words] { print_text(join(complete(app, *words), "\n") + "\n"); }; });
+}
+
+}  // namespace tenon

@@ -1,0 +1,77 @@
+#include "tenon/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "tenon/base/plugin_library.h"
+#include "tenon/config/registry.h"
+
+namespace tenon {
+namespace {
+
+constexpr const char* kOrder =
+    "Order: first what begins with `args.` or `mesh_rules.`, in files and then in --set: the arguments that an\n"
+    "       experiment's config is computed from (`tenon config args EXPERIMENT`), and what changes with the machine;\n"
+    "       over that config go the files, the mesh rule that matches --instance, --modify, then --set.\n";
+
+}  // namespace
+
+void add_plugin_option(CLI::App& app, std::vector<std::string>& plugins) {
+  app.add_option("--plugin", plugins, "shared library that adds modules, modifiers and experiments; may be given again")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+}
+
+void add_override_options(CLI::App& app, ExperimentOptions& o) {
+  app.footer(std::string(kOrder) + app.get_parent()->get_footer());
+  app.add_option("--config", o.overrides.files, "TOML file laid over the experiment; may be given again")
+      ->type_name("FILE");
+  app.add_option("--instance", o.overrides.instance, "type of the machine, as tpu-v5p-512: picks the mesh rule");
+  app.add_option("--modify", o.overrides.modifiers, "applies a modifier, after the mesh rule; may be given again")
+      ->type_name("NAME{FIELD = VALUE, ...}");
+  app.add_option("--set", o.overrides.assignments, "sets one field, after all else; may be given again")
+      ->type_name("PATH=VALUE");
+  for (const char* name : {"--config", "--modify", "--set"}) app.get_option(name)->expected(1)->take_all();
+  add_plugin_option(app, o.plugins);
+}
+
+void add_experiment_options(CLI::App& app, ExperimentOptions& o) {
+  app.add_option("experiment", o.experiment, "name of the experiment (`tenon config list`), or a TOML file with a base")
+      ->required();
+  add_override_options(app, o);
+}
+
+// A plug-in exports `extern "C" void tenon_plugin(tenon::Registry&)`.
+void load_plugins(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const auto add = reinterpret_cast<void (*)(Registry&)>(load_plugin_library(path, "tenon_plugin"));
+    add(Registry::global());
+  }
+}
+
+const ExperimentRegistry& experiments() {
+  static const bool registered = [] {
+    register_experiments(ExperimentRegistry::global());
+    return true;
+  }();
+  (void)registered;
+  return ExperimentRegistry::global();
+}
+
+Trainer::Config resolve_config(ExperimentOptions options) {
+  load_plugins(options.plugins);
+  const Experiment& experiment = find_experiment(experiments(), options.experiment, options.overrides);
+  Resolved resolved = resolve(experiment, options.overrides);
+  if (!resolved.report.empty()) fmt::print(stderr, "{}", resolved.report);
+  return std::move(resolved.config);
+}
+
+void print_text(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Error(ErrorCode::io, "standard output can't be written");
+  }
+}
+
+}  // namespace tenon

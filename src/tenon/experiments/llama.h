@@ -1,0 +1,42 @@
+// Llama 1, 2 and 3 as published.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tenon/experiments/experiment.h"
+
+namespace tenon {
+
+struct Llama {
+  int64_t num_layers = 32, model_dim = 4096, num_heads = 32;
+  std::optional<int64_t> num_kv_heads = {};  // empty: num_heads
+  int64_t hidden_dim = 11008;
+  int64_t vocab_size = 32000;
+  double rope_theta = 10000, norm_eps = 1e-5, adam_eps = 1e-8;
+  int64_t batch_size = 1024, sequence_length = 4096;
+  int64_t train_tokens = 2'000'000'000'000;
+  double peak_learning_rate = 3e-4, final_learning_rate_ratio = 0.1;
+  int64_t warmup_steps = 2000;
+  // Pieces in which logits are made.
+  int64_t loss_chunks = 8;
+  // Devices that share the parameters; -1: all.
+  int64_t fsdp = 8;
+  std::string data_path = "data/text";
+  void check(Checker& c) const;
+  TENON_FN(num_layers, model_dim, num_heads, num_kv_heads, hidden_dim, vocab_size, rope_theta, norm_eps, adam_eps,
+           batch_size, sequence_length, train_tokens, peak_learning_rate, final_learning_rate_ratio, warmup_steps,
+           loss_chunks, fsdp, data_path)
+  // max_steps is what train_tokens are in whole batches, rounded up.
+  Trainer::Config operator()() const;
+};
+
+// llama1_7b … llama3_405b, a test size of each, and their "-single_host" variants.
+void register_llama(ExperimentRegistry& registry);
+
+// What changes with the machine, for models that fit a host (up to 13B) and for larger ones.
+std::vector<MeshRule> small_llama_mesh_rules();
+std::vector<MeshRule> large_llama_mesh_rules();
+
+}  // namespace tenon

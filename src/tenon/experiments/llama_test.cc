@@ -1,0 +1,85 @@
+#include "tenon/experiments/llama.h"
+
+#include <gmock/gmock.h>
+
+#include "tenon/config/build_part.h"
+#include "tenon/config/registry.h"
+#include "tenon/experiments/resolve.h"
+#include "tenon/nn/causal_lm.h"
+#include "tenon/optim/learner.h"
+#include "tenon/trainer/trace_step.h"
+
+namespace tenon {
+namespace {
+
+class LlamaTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { register_everything(Registry::global()); }
+  LlamaTest() { register_llama(experiments_); }
+  Trainer::Config config(const std::string& name, const Overrides& overrides = {}) const {
+    return resolve(experiments_.find(name), overrides).config;
+  }
+  ExperimentRegistry experiments_;
+};
+
+int64_t count_parameters(const Trainer::Config& config) {
+  int64_t count = 0;
+  const std::unique_ptr<Model> model = build_part("model", config.model);
+  for (const ParamInfo& param : describe_state(*model)) count += num_elements(param.logical_shape());
+  return count;
+}
+
+// The totals of the released weights' files.
+TEST_F(LlamaTest, HaveThePublishedNumberOfParameters) {
+  const std::vector<std::pair<const char*, int64_t>> published = {
+      {"llama1_7b", 6'738'415'616},    {"llama1_13b", 13'015'864'320}, {"llama1_33b", 32'528'943'616},
+      {"llama1_65b", 65'285'660'672},  {"llama2_7b", 6'738'415'616},   {"llama2_13b", 13'015'864'320},
+      {"llama2_70b", 68'976'648'192},  {"llama3_8b", 8'030'261'248},   {"llama3_70b", 70'553'706'496},
+      {"llama3_405b", 405'853'388'800}};
+  for (const auto& [name, count] : published) {
+    EXPECT_EQ(count_parameters(config(name)), count) << name;
+    EXPECT_EQ(count_parameters(config(std::string(name) + "-single_host")), count) << name;
+  }
+}
+
+TEST_F(LlamaTest, TrainOnTheTokensAskedFor) {
+  for (const Experiment* e : experiments_.all()) {
+    const Llama& args = *e->make.as<Llama>();
+    const Trainer::Config c = e->make();
+    const int64_t batch = args.batch_size * args.sequence_length;
+    EXPECT_GE(c.max_steps * batch, args.train_tokens) << e->name;
+    EXPECT_LT((c.max_steps - 1) * batch, args.train_tokens) << e->name;
+    EXPECT_GT(c.max_steps, args.warmup_steps) << e->name;
+  }
+  EXPECT_EQ(config("llama2_70b").max_steps, 476838);  // 2e12 / 2^22
+}
+
+TEST_F(LlamaTest, SingleHostIsTheSameModelWithSmallerBatches) {
+  const Trainer::Config c = config("llama3_8b-single_host");
+  EXPECT_EQ(c.data->batch_size.value(), 16);
+  EXPECT_EQ(c.mesh, (MeshConfig{.data = 1, .fsdp = -1}));
+  EXPECT_EQ(c.model, config("llama3_8b").model);
+}
+
+TEST_F(LlamaTest, TestSizesTrace) {
+  for (const char* name : {"llama1_test", "llama2_test", "llama3_test"}) {
+    EXPECT_GT(trace_train_step(config(name), 1).step.flops, 0) << name;
+  }
+}
+
+// Every mesh rule of a model fits it: the step traces, cut to one layer, on the devices the rule speaks of.
+TEST_F(LlamaTest, MeshRulesTrace) {
+  const std::vector<std::pair<std::string, int64_t>> machines = {
+      {"tpu-v5e-256", 256}, {"tpu-v5p-128", 128}, {"tpu-v6e-256-2", 512}, {"gpu-h100-128", 128}, {"cpu-8", 8}};
+  for (const char* name : {"llama2_7b", "llama3_70b"}) {
+    for (const auto& [instance, devices] : machines) {
+      const Resolved resolved =
+          resolve(experiments_.find(name), {.assignments = {"model.decoder.num_layers=1"}, .instance = instance});
+      EXPECT_THAT(resolved.report, ::testing::HasSubstr("mesh rule"));
+      EXPECT_GT(trace_train_step(resolved.config, devices).step.flops, 0) << name << " on " << instance;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,154 @@
+#include "tenon/experiments/mesh_rule.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tenon/base/file.h"
+#include "tenon/config/modifiers.h"
+#include "tenon/config/registry.h"
+#include "tenon/experiments/resolve.h"
+#include "tenon/ir/testing/errors.h"
+#include "tenon/trainer/modifiers.h"
+
+namespace tenon {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::vector<MeshRule> rules() {
+  std::vector<MeshRule> out;
+  for (const char* instance : {"tpu-v5p-(512|1024)", "gpu-(p5\\.48xlarge|a3-.*|h100)-.*", "gpu-h100-256", "cpu-.*"}) {
+    out.push_back({.instance = std::string(instance)});
+  }
+  return out;
+}
+
+TEST(MeshRule, TheFirstThatMatchesTheWholeName) {
+  EXPECT_EQ(find_mesh_rule(rules(), "tpu-v5p-1024"), 0);
+  EXPECT_EQ(find_mesh_rule(rules(), "gpu-p5.48xlarge-8"), 1);
+  EXPECT_EQ(find_mesh_rule(rules(), "gpu-h100-256"), 1);
+  EXPECT_EQ(find_mesh_rule(rules(), "cpu-"), 3);
+  EXPECT_EQ(find_mesh_rule(rules(), "tpu-v5p-10240"), -1);
+  EXPECT_EQ(find_mesh_rule(rules(), "my-cpu-1"), -1);
+  EXPECT_EQ(find_mesh_rule(rules(), "gpu-p5x48xlarge-8"), -1) << "\\. is a point";
+  EXPECT_EQ(find_mesh_rule({}, "cpu-1"), -1);
+  EXPECT_EQ(error_of([] { find_mesh_rule(rules(), std::string(201, 'a')); })->code(), ErrorCode::invalid_argument);
+}
+
+class MeshRulesTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { register_everything(Registry::global()); }
+  MeshRulesTest() : dir_(std::filesystem::temp_directory_path() / ("tenon_rules_" + random_suffix())) {
+    std::filesystem::create_directory(dir_);
+    register_experiments(experiments_);
+  }
+  ~MeshRulesTest() override { std::filesystem::remove_all(dir_); }
+  std::string file(const std::string& text) const {
+    const std::string path = dir_ / "x.toml";
+    write_file_atomic(path, text).value();
+    return path;
+  }
+  Resolved on(const std::string& instance, Overrides overrides = {}) const {
+    overrides.instance = instance;
+    return resolve(experiments_.find("llama2_7b"), overrides);
+  }
+  std::filesystem::path dir_;
+  ExperimentRegistry experiments_;
+};
+
+TEST_F(MeshRulesTest, SayWhatTheyDid) {
+  const Resolved out = on("tpu-v5e-256");
+  EXPECT_EQ(out.config.mesh.fsdp, 256);
+  EXPECT_EQ(out.config.accumulation, 4);
+  EXPECT_THAT(out.report, AllOf(StartsWith("mesh rule 1, \"tpu-v5e-256\", matches \"tpu-v5e-256\"\nSetMesh: 1 change\n"
+                                           "  mesh.fsdp: 8 -> 256\nSetRemat: "),
+                                HasSubstr("AccumulateGradients: 1 change\n  accumulation: 1 -> 4\n")));
+  EXPECT_EQ(on("abacus-7").report, "no mesh rule matches \"abacus-7\": there are 9\n");
+  EXPECT_EQ(resolve(experiments_.find("llama2_7b"), {}).report, "");
+}
+
+TEST_F(MeshRulesTest, ComeAfterFilesAndBeforeAssignments) {
+  const std::string overlay = file("accumulation = 2\n");
+  EXPECT_EQ(on("tpu-v5e-256", {.files = {overlay}}).config.accumulation, 4);
+  EXPECT_EQ(on("tpu-v5e-256", {.files = {overlay}, .assignments = {"accumulation=8"}}).config.accumulation, 8);
+  EXPECT_EQ(on("cpu-8", {.files = {overlay}}).config.accumulation, 2);
+}
+
+TEST_F(MeshRulesTest, AreSetLikeFields) {
+  const std::string overlay = file(R"(
+mesh_rules = [{instance = "abacus-.*", modifiers = [{type = "AccumulateGradients", steps = 3}]}]
+)");
+  EXPECT_EQ(on("abacus-7", {.files = {overlay}}).config.accumulation, 3);
+  EXPECT_THAT(on("cpu-1", {.files = {overlay}}).report, HasSubstr("there are 1"));
+  const Overrides set{.files = {overlay}, .assignments = {"mesh_rules.0.modifiers.0.steps=5"}};
+  EXPECT_EQ(on("abacus-7", set).config.accumulation, 5);
+  EXPECT_THAT(mesh_rules_to_toml(experiments_.find("llama2_7b"), set),
+              HasSubstr("mesh_rules.0.modifiers.0.steps = 5\n"));
+  EXPECT_THAT(error_of([&] { on("", {.assignments = {"mesh_rules.0.instance='('"}}); })->what(),
+              AllOf(HasSubstr("mesh_rules.0.instance"), HasSubstr("must be a regular expression")));
+}
+
+TEST_F(MeshRulesTest, ModifiersOfFilesComeBeforeTheirFields) {
+  const std::string overlay = file(R"(
+modifiers = [
+  {type = "UseAttention", core.type = "FlashAttention", core.block_size = 128},
+  {type = "AccumulateGradients", steps = 2},
+]
+model.decoder.pattern.0.attention.core.logit_cap = 30.0
+accumulation = 16
+)");
+  const Resolved out = resolve(experiments_.find("llama2_7b"), {.files = {overlay}});
+  EXPECT_EQ(out.config.accumulation, 16);
+  EXPECT_THAT(out.report, AllOf(HasSubstr("attention.core.block_size: 512 -> 128\n"), HasSubstr("1 -> 2")));
+}
+
+TEST_F(MeshRulesTest, ModifiersOnTheCommandLine) {
+  const auto with = [&](const std::string& text) {
+    return resolve(experiments_.find("llama2_7b"), {.assignments = {"seed=1"}, .modifiers = {text}});
+  };
+  EXPECT_EQ(with("AccumulateGradients{steps = 4}").config.accumulation, 4);
+  EXPECT_EQ(with("SetMesh").config.mesh, MeshConfig{});
+  EXPECT_THAT(with("Replace{from = 'FlashAttention', to.type = 'DotProductAttention'}").report,
+              HasSubstr("attention.core.type: \"FlashAttention\" -> \"DotProductAttention\"\n"));
+  EXPECT_THAT(error_of([&] { with("Replac{from = 'A'}"); })->what(), HasSubstr("did you mean Replace?"));
+  EXPECT_THAT(error_of([&] { with("SetMesh{mesh = 3"); })->what(), HasSubstr("NAME{field = value, …}"));
+  EXPECT_THAT(error_of([&] { with("SetMesh{type = 'Replace'}"); })->what(), HasSubstr("NAME{field = value, …}"));
+  EXPECT_THAT(error_of([&] { with("AccumulateGradients{steps = 0}"); })->what(), HasSubstr("modifiers.0.steps"));
+  EXPECT_THAT(error_of([&] { with("Silu"); })->what(), HasSubstr("another signature"));
+  EXPECT_THAT(error_of([&] {
+                resolve(experiments_.find("llama2_7b"), {.assignments = {"modifiers=[{type='SetMesh'}]"}});
+              })->what(),
+              HasSubstr("--modify"));
+}
+
+TEST_F(MeshRulesTest, EveryModifierOfTheModel) {
+  const auto changes = [&](const std::string& text) {
+    const Resolved out = resolve(experiments_.find("llama2_7b"), {.modifiers = {text}});
+    EXPECT_THAT(out.report, Not(HasSubstr("all was so"))) << text;
+    return out.report;
+  };
+  EXPECT_THAT(changes("SetRemat{policy.type = 'SaveDots'}"), HasSubstr("pattern.0.remat.type: (none) -> \"SaveDots\""));
+  EXPECT_THAT(changes("SetPartitions{specs = {'**.qkv.**.weight_partition' = 'model,fsdp'}}"),
+              HasSubstr("qkv.projection.linear.weight_partition: \"fsdp,model\" -> \"model,fsdp\""));
+  EXPECT_THAT(changes("UseDot{dot = {type = 'PlainDot', compute_dtype = 'f32'}, within = 'model.decoder'}"),
+              AllOf(HasSubstr("attention.output.dot.compute_dtype"), Not(HasSubstr("model.head"))));
+  EXPECT_THAT(changes("ScaleBatch{factor = 0.5}"), HasSubstr("data.batch_size: 1024 -> 512"));
+  EXPECT_THAT(changes("ScaleDimension{field = 'model_dim', factor = 0.5}"), HasSubstr("model_dim: 4096 -> 2048"));
+  EXPECT_THAT(changes("Freeze{parameters = '^embedding'}"),
+              AllOf(HasSubstr("rules.0.optimizer.type: (none) -> \"Frozen\""),
+                    HasSubstr("optimizer.otherwise.type: (none) -> \"AdamW\"")));
+  const auto error = [&](const std::string& text) { return std::string(error_of([&] { changes(text); })->what()); };
+  EXPECT_THAT(error("SetRemat"), HasSubstr("modifiers.0.policy"));
+  EXPECT_THAT(error("SetRemat{module = 'Trainer', policy.type = 'SaveDots'}"), HasSubstr("has no module Trainer"));
+  EXPECT_THAT(error("SetPartitions{specs = {'model.decoder' = 'fsdp'}}"),
+              HasSubstr("no partition spec's path matches"));
+  EXPECT_THAT(error("ScaleBatch{factor = 0.3}"), HasSubstr("isn't a whole number of examples"));
+  EXPECT_THAT(error("UseAttention"), HasSubstr("missing_field"));
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,132 @@
+"""Looking at configs, changing them by modifiers and mesh rules, goldens, and completion."""
+
+import pathlib
+import shutil
+import subprocess
+
+from support import COMMAND, CommandTest, run
+
+GREETING = "mesh rule 1, \"tpu-v5e-256\", matches \"tpu-v5e-256\"\nSetMesh: 1 change\n  mesh.fsdp: 8 -> 256\n"
+
+
+class Looking(CommandTest):
+    def lines(self, *command):
+        return self.check(run("config", *command)).stdout.splitlines()
+
+    def test_diff_from_default_is_what_was_set(self):
+        short = self.lines("show", "llama2_7b", "--diff_from_default")
+        whole = self.lines("show", "llama2_7b")
+        self.assertLess(len(short), len(whole) / 3)
+        self.assertLessEqual(set(short), set(whole))
+        self.assertIn("model.vocab_size = 32000", short)
+        self.assertNotIn("model.decoder.form = \"scan\"", short)
+
+    def test_diff(self):
+        self.assertEqual(self.lines("diff", "llama2_7b", "llama2_7b"), [])
+        lines = self.lines("diff", "llama2_7b", "llama2_13b")
+        self.assertIn("model.decoder.num_layers: 32 -> 40", lines)
+        self.assertIn("model.model_dim: 4096 -> 5120", lines)
+
+    def test_find(self):
+        self.assertEqual(self.lines("find", "num_layers", "llama3_405b"), ["model.decoder.num_layers = 126"])
+        self.assertEqual(self.lines("find", "model.**.theta", "llama3_8b"),
+                         ["model.decoder.pattern.0.attention.qkv.theta = 5e5"])
+        everywhere = self.lines("find", "model.vocab_size")
+        self.assertIn("llama3_8b: model.vocab_size = 128256", everywhere)
+        self.assertEqual(len(everywhere), len(self.lines("list")))
+
+    def test_doc_and_tree(self):
+        self.assertIn("  theta: float; default 10000.0", self.lines("doc", "RotaryQkv"))
+        self.assertIn("implementations: GatedFeedForward", self.lines("doc", "FeedForward"))
+        self.assertIn("FeedForward", self.lines("doc"))
+        self.check_error(run("config", "doc", "RotaryQvk"), 2, "unknown_name", "did you mean RotaryQkv?")
+        self.assertIn("          qkv: RotaryQkv", self.lines("tree", "llama2_test"))
+
+    def test_every_class_and_function_has_a_doc(self):
+        for line in self.lines("doc"):
+            if line.startswith("  "):
+                self.assertRegex(line, r"^  \w+ +\S")
+
+
+class Changing(CommandTest):
+    def test_mesh_rules(self):
+        done = self.check(run("config", "show", "llama2_7b", "--instance", "tpu-v5e-256"))
+        self.assertIn("\nmesh.fsdp = 256\n", done.stdout)
+        self.assertTrue(done.stderr.startswith(GREETING), done.stderr)
+        none = run("config", "show", "llama2_7b", "--instance", "abacus-7")
+        self.assertEqual(none.stderr, 'no mesh rule matches "abacus-7": there are 9\n')
+        self.assertEqual(self.check(none).stdout, run("config", "show", "llama2_7b").stdout)
+
+    def test_training_follows_the_mesh_rule(self):
+        rule = "mesh_rules=[{instance = 'cpu-.*', modifiers = [{type = 'AccumulateGradients', steps = 2}]}]"
+        done = self.check(self.train(self.root / "run", rule, options=["--instance", "cpu-1"]))
+        self.assertIn("accumulation = 2\n", (self.root / "run" / "config.toml").read_text())
+        self.assertIn("  accumulation: 1 -> 2\n", done.stderr)
+
+    def test_a_file_is_an_experiment(self):
+        (self.root / "common.toml").write_text('base = "austen_tiny"\nseed = 3\n')
+        mine = self.root / "sub" / "mine.toml"
+        mine.parent.mkdir()
+        mine.write_text('base = "../common.toml"\nargs.num_layers = 3\n')
+        shown = self.check(run("config", "show", mine)).stdout
+        self.assertIn("\nseed = 3\n", shown)
+        self.assertIn("\nmodel.decoder.num_layers = 3\n", shown)
+        (self.root / "common.toml").write_text('base = "sub/mine.toml"\n')
+        self.check_error(run("config", "show", mine), 2, "invalid_argument", "common.toml:1", "cycle")
+        mine.write_text("seed = 3\n")
+        self.check_error(run("config", "show", mine), 2, "missing_field", "mine.toml", "base =")
+        mine.write_text('seed = 1\nbase = "austin"\n')
+        self.check_error(run("config", "show", mine), 2, "unknown_name", "mine.toml:2", "did you mean austen")
+
+
+class Goldens(CommandTest):
+    def test_check_and_update(self):
+        mine, goldens = self.root / "mine.toml", self.root / "goldens"
+        golden = ["golden", "check", mine, "--dir", goldens]
+        mine.write_text('base = "austen_tiny"\n')
+        self.check_error(run(*golden), 2, "differ from their goldens", "1 of 1", "tenon golden update")
+        self.check(run("golden", "update", mine, "--dir", goldens))
+        self.assertEqual(self.check(run(*golden)).stdout, "0 of 1 goldens differ\n")
+        mine.write_text('base = "austen_tiny"\nargs.hidden_dim = 96\n')
+        failed = run(*golden)
+        self.check_error(failed, 2, "differ")
+        self.assertIn("1 experiment changes hidden_dim\n", failed.stdout)
+        self.assertIn("1 experiment changes parameters weight\n", failed.stdout)
+        (goldens / "mine.golden").write_text("no golden\n")
+        self.check_error(run(*golden), 5, "damaged", "mine.golden:1")
+
+
+class Completion(CommandTest):
+    def complete(self, line):
+        """What bash offers at the end of `line`."""
+        script = run("completion", "bash").stdout
+        words = line.split(" ")
+        quoted = " ".join(f"'{word}'" for word in words)
+        ask = f"{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _tenon; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        path = {"PATH": f"{pathlib.Path(COMMAND).parent}:/usr/bin:/bin"}
+        done = subprocess.run(["bash", "-c", ask], capture_output=True, encoding="utf-8", env=path, timeout=60)
+        # A shell asks with TAB; called otherwise, compopt complains.
+        self.assertRegex(done.stderr, r"^(.*compopt: not currently executing completion function\n)?$")
+        return done.stdout.split()
+
+    def test_bash(self):
+        self.assertEqual(self.complete("tenon tr"), ["train"])
+        self.assertEqual(self.complete("tenon config di"), ["diff"])
+        self.assertEqual(self.complete("tenon train llama3_4"), ["llama3_405b", "llama3_405b-single_host"])
+        self.assertEqual(self.complete("tenon train llama2_7b --pl"), ["--platform", "--plugin"])
+        self.assertEqual(self.complete("tenon train llama2_7b --resume n"), ["never"])
+        self.assertEqual(self.complete("tenon train llama2_7b --modify Rep"), ["Replace"])
+        self.assertEqual(self.complete("tenon config doc RotaryQ"), ["RotaryQkv"])
+        self.assertEqual(self.complete("tenon train llama2_7b --config x"), [])
+
+    def test_paths_a_part_at_a_time(self):
+        self.assertEqual(self.complete("tenon train llama2_7b --set mod"), ["model."])
+        self.assertIn("model.decoder.", self.complete("tenon train llama2_7b --set model."))
+        self.assertEqual(self.complete("tenon train llama2_7b --set args.num_l"), ["args.num_layers="])
+
+    def test_zsh_reads_the_script(self):
+        script = self.check(run("completion", "zsh")).stdout
+        self.assertTrue(script.startswith("#compdef tenon\n"))
+        if shutil.which("zsh"):
+            subprocess.run(["zsh", "-n"], input=script, encoding="utf-8", check=True, timeout=60)
+        self.check_error(run("completion", "fish"), 2, "invalid_argument", "bash or zsh")
