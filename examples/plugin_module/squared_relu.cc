@@ -1,7 +1,10 @@
-// A feed-forward with squared ReLU (So et al. 2021), swapped into a shipped experiment by one `--set`.
+// A feed-forward with squared ReLU (So et al. 2021), a modifier that brings it to any experiment, and an experiment.
 #include "tenon/base/plugin_library.h"
 #include "tenon/config/define.h"
+#include "tenon/config/modify.h"
 #include "tenon/config/registry.h"
+#include "tenon/experiments/austen.h"
+#include "tenon/experiments/experiment.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/feed_forward.h"
 
@@ -47,8 +50,28 @@ class SquaredReluFeedForward final : public tenon::FeedForward {
 
 TENON_MODULE(SquaredReluFeedForward, tenon::FeedForward, "down(relu(up(x))^power)")
 
+// In the place of every feed-forward: `--modify UseSquaredRelu`, or `--modify 'UseSquaredRelu{power = 3}'`.
+struct UseSquaredRelu {
+  double power = 2;
+  TENON_FN(power)
+  void operator()(tenon::AnyConfig& tree) const {
+    SquaredReluFeedForward::Config to;
+    to.power = power;
+    tenon::replace<tenon::FeedForward>(tree, to);
+  }
+};
+TENON_FN_TYPE(UseSquaredRelu, void(tenon::AnyConfig&), "squared ReLU in every feed-forward")
+
 }  // namespace example
 
 TENON_PLUGIN_ABI
 
-extern "C" void tenon_plugin(tenon::Registry& registry) { registry.add<example::SquaredReluFeedForward>(); }
+extern "C" void tenon_plugin(tenon::Registry& registry) {
+  registry.add<example::SquaredReluFeedForward, example::UseSquaredRelu>();
+  tenon::Experiment experiment;
+  experiment.name = "austen_squared_relu";
+  experiment.description = "austen with squared ReLU";
+  experiment.make = tenon::Austen{.hidden_dim = 512};
+  experiment.modifiers = {example::UseSquaredRelu{}};
+  tenon::ExperimentRegistry::global().add(experiment);
+}

@@ -30,6 +30,17 @@ class Plugins(CommandTest):
         self.check_error(run(*show, f"{FFN}.power=0.5"), 2, "invalid_argument", f"{FFN}.power")
         self.check_error(run(*show, f"{FFN}.powers=3"), 2, "unknown_name", "power")
 
+    def test_its_modifier_and_experiment(self):
+        shown = self.check(run("config", "show", "llama3_405b", *PLUGIN, "--modify", "UseSquaredRelu{power = 3}"))
+        self.assertIn(f'{FFN}.type: "GatedFeedForward" -> "SquaredReluFeedForward"\n', shown.stderr)
+        self.assertIn(f"{FFN}.power = 3.0\n", shown.stdout)
+        self.assertIn("austen_squared_relu ", self.check(run("config", "list", *PLUGIN)).stdout)
+        shown = self.check(run("config", "show", "austen_squared_relu", *PLUGIN)).stdout
+        self.assertIn(f"{FFN}.hidden_dim = 512\n", shown)
+        self.assertIn(f"{FFN}.power = 2.0\n", shown)
+        self.check_error(run("config", "show", "austen_squared_relu"), 2, "unknown_name")
+        self.check_error(run("config", "show", "austen", "--modify", "UseSquaredRelu"), 2, "unknown_name")
+
     def test_shapes_that_do_not_fit(self):
         misfit = ["--plugin", PLUGINS / "misfit.so"]
         done = self.train(self.root / "misfit", f"{FFN}.type=MisfitFeedForward", options=misfit)
