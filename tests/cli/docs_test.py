@@ -1,0 +1,56 @@
+"""The snippets of the guides to configs, experiments and plug-ins, run."""
+
+import os
+import pathlib
+import re
+import shlex
+
+from support import CommandTest, run
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PLUGIN = str(pathlib.Path(os.environ["TENON_TEST_PLUGINS"]) / "squared_relu.so")
+
+
+def pattern(expected):
+    """Of an output: a line "..." is any lines, "..." in a line any text."""
+    parts = []
+    for line in expected:
+        parts.append(r"(?:.*\n)*?" if line == "..." else ".*".join(map(re.escape, line.split("..."))) + r"\n")
+    return "".join(parts)
+
+
+class Guides(CommandTest):
+    def check_console(self, text):
+        commands = []
+        for line in text.splitlines():
+            if line.startswith("$ "):
+                commands.append((line[2:], []))
+            else:
+                commands[-1][1].append(line)
+        for command, expected in commands:
+            words = [PLUGIN if word == "$PLUGIN" else word for word in shlex.split(command)]
+            self.assertEqual(words[0], "tenon")
+            done = run(*words[1:], cwd=self.root)
+            self.assertRegex(done.stderr + done.stdout, f"^{pattern(expected)}$", command)
+
+    def check_guide(self, name):
+        blocks = BLOCK.findall((ROOT / "docs" / name).read_text())
+        self.assertGreater(len(blocks), 3)
+        for language, target, text in blocks:
+            if language == "console":
+                self.check_console(text)
+            elif language == "toml":
+                (self.root / target).write_text(text)
+            else:
+                self.assertEqual(language, "cpp")
+                self.assertIn(text, (ROOT / target).read_text())
+
+    def test_configs(self):
+        self.check_guide("configs.md")
+
+    def test_experiments(self):
+        self.check_guide("experiments.md")
+
+    def test_plugins(self):
+        self.check_guide("plugins.md")
