@@ -98,6 +98,24 @@ Tensor broadcast_of_expanded(Trace& trace, const OpInfo& op) {
   return broadcast_in_dim(x, op.attrs.dims("shape"), dims);
 }
 
+// A dimension lies where it did when as many elements lie behind it.
+Tensor reshape_of_broadcast(Trace& trace, const OpInfo& op) {
+  const OpInfo* inner = maker(operand(trace, op, 0), "broadcast_in_dim");
+  const Dims& to = op.attrs.dims("shape");
+  if (inner == nullptr || num_elements(to) == 0) return {};
+  const Tensor x = operand(trace, *inner, 0);
+  const Dims &from = inner->attrs.dims("shape"), behind = row_major_strides(from), new_behind = row_major_strides(to);
+  Dims dims;
+  for (const int64_t d : inner->attrs.dims("dims")) {
+    if (x.dims()[dims.size()] == 1) return {};
+    size_t place = 0;
+    while (place < to.size() && (to[place] != from[z(d)] || new_behind[place] != behind[z(d)])) ++place;
+    if (place == to.size()) return {};
+    dims.push_back(static_cast<int64_t>(place));
+  }
+  return broadcast_in_dim(x, to, dims);
+}
+
 Tensor slice_of_slice(Trace& trace, const OpInfo& op) {
   const OpInfo* inner = maker(operand(trace, op, 0), "slice");
   if (inner == nullptr) return {};
@@ -192,6 +210,9 @@ std::span<const SimplifyRule> shape_rules() {
        broadcast_of_broadcast},
       {"broadcast_of_expanded", "a broadcast adds the dimensions of size 1 that a reshape in front of it adds",
        "broadcast_in_dim", broadcast_of_expanded},
+      {"reshape_of_broadcast",
+       "a broadcast into other dimensions than those of its operand has the reshape's shape at once", "reshape",
+       reshape_of_broadcast},
       {"slice_of_slice", "a slice of a slice is one slice", "slice", slice_of_slice},
       {"slice_of_concatenate", "a slice out of one piece of a concatenation is a slice of the piece", "slice",
        slice_of_concatenate},

@@ -64,9 +64,10 @@ std::pair<Sums, Outputs> all_microbatches(const Model& model, const Nest& params
 
 Gradients gradients(const Model& model, const Nest& params, const Nest& states, const Nest& batch, const Tensor& key,
                     int64_t accumulation) {
-  const Tensor zero = zeros({DType::f32, {}});
-  Sums start{{}, {zero, zero}, states};
-  for (const auto& [path, p] : params) start.grads.emplace(path, zeros_like(p));
+  // Sums start from -0.0, which changes no number it is added to: the passes drop the addition.
+  const Tensor nothing = full({DType::f32, {}}, -0.0), zero = zeros({DType::f32, {}});
+  Sums start{{}, {nothing, nothing}, states};
+  for (const auto& [path, p] : params) start.grads.emplace(path, full_like(p, -0.0));
   auto [sums, summaries] = all_microbatches(model, params, start, batch, key, accumulation);
 
   const Tensor& weight = sums.loss.weight;
