@@ -227,6 +227,9 @@ TEST(RandomGraphs, PassesKeepResults) {
       verify(g);
       ASSERT_EQ(interpret(g, args), want) << pass->name << ", seed " << seed;
     });
+    const std::string once = to_string(graph);
+    run_passes(graph, {}, Mesh());
+    ASSERT_EQ(to_string(graph), once) << "seed " << seed;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tenon/base/file.h"
+#include "tenon/passes/fold_constants.h"
 #include "tenon/passes/pipeline.h"
 #include "tenon/passes/simplify.h"
 
@@ -30,7 +31,8 @@ std::string passes_document() {
   out +=
       "\n## The rules of `simplify`\nThey hold for every input: NaN (but for its sign and payload), infinities, -0.0, "
       "integers that wrap around.\n";
-  return out + rules_text("Numbers", arithmetic_rules()) + rules_text("Places", shape_rules());
+  return out + rules_text("Constants", constant_rules()) + rules_text("Numbers", arithmetic_rules()) +
+         rules_text("Places", shape_rules());
 }
 
 TEST(PassDocs, ListEveryPassAndRule) {

@@ -2,7 +2,6 @@
 
 #include "tenon/passes/cse.h"
 #include "tenon/passes/dce.h"
-#include "tenon/passes/fold_constants.h"
 #include "tenon/passes/simplify.h"
 
 namespace tenon {
@@ -11,11 +10,11 @@ std::span<const Pass> passes() {
   static const Pass table[] = {
       {"eliminate_dead_code", "drops what the results don't need",
        [](Graph& graph, PassContext&) { eliminate_dead_code(graph); }},
-      {"fold_constants", "computes what depends on constants alone, as long as the result is small",
-       [](Graph& graph, PassContext&) { fold_constants(graph); }},
-      {"simplify", "rewrites ops into fewer or cheaper ones by the rules below",
-       [](Graph& graph, PassContext&) { simplify(graph); }},
       {"eliminate_common_subexpressions", "computes once what is computed twice, unless recomputation wants it so",
+       [](Graph& graph, PassContext&) { eliminate_common_subexpressions(graph); }},
+      {"simplify", "rewrites ops into fewer or cheaper ones and folds constants, by the rules below",
+       [](Graph& graph, PassContext&) { simplify(graph); }},
+      {"eliminate_common_subexpressions", "the same for what has become equal",
        [](Graph& graph, PassContext&) { eliminate_common_subexpressions(graph); }},
       {"eliminate_dead_code", "drops what the passes before left unused",
        [](Graph& graph, PassContext&) { eliminate_dead_code(graph); }},

@@ -5,6 +5,7 @@
 
 #include "tenon/base/text.h"
 #include "tenon/ir/op_def.h"
+#include "tenon/passes/fold_constants.h"
 #include "tenon/passes/rewrite.h"
 
 namespace tenon {
@@ -48,8 +49,10 @@ void simplify(Graph& graph, std::span<const SimplifyRule> rules) { Simplifier(gr
 
 void simplify(Graph& graph) {
   static const std::vector<SimplifyRule> all = [] {
-    std::vector<SimplifyRule> out(arithmetic_rules().begin(), arithmetic_rules().end());
-    out.insert(out.end(), shape_rules().begin(), shape_rules().end());
+    std::vector<SimplifyRule> out;
+    for (const auto rules : {constant_rules(), arithmetic_rules(), shape_rules()}) {
+      out.insert(out.end(), rules.begin(), rules.end());
+    }
     return out;
   }();
   simplify(graph, all);

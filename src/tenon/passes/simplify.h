@@ -18,11 +18,11 @@ struct SimplifyRule {
   Tensor (*apply)(Trace& trace, const OpInfo& op);
 };
 
-// Rules about numbers, and rules about where elements are.
+// Rules about numbers, and rules about where elements are. Those about constants are in fold_constants.h.
 std::span<const SimplifyRule> arithmetic_rules();
 std::span<const SimplifyRule> shape_rules();
 
-// Tries the rules in order on every op, until none applies. Tags and stop_gradient go too.
+// Tries all rules in order on every op, until none applies. Tags and stop_gradient go too.
 void simplify(Graph& graph);
 // The same with other rules.
 void simplify(Graph& graph, std::span<const SimplifyRule> rules);

@@ -1,4 +1,5 @@
 // Rules about numbers.
+#include <algorithm>
 #include <cmath>
 
 #include "tenon/ir/ops/elementwise.h"
@@ -92,8 +93,9 @@ Tensor equal_operands(Trace& trace, const OpInfo& op) {
 }
 
 Tensor select_of_equals(Trace& trace, const OpInfo& op) {
-  const Tensor a = operand(trace, op, 1);
-  return a == operand(trace, op, 2) ? a : Tensor();
+  const Tensor a = operand(trace, op, 1), b = operand(trace, op, 2);
+  const Literal *x = splat_constant(a), *y = splat_constant(b);
+  return a == b || (x != nullptr && y != nullptr && std::ranges::equal(x->bytes(), y->bytes())) ? a : Tensor();
 }
 
 Tensor select_by_constant(Trace& trace, const OpInfo& op) {
