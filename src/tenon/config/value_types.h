@@ -237,9 +237,10 @@ class FunctionTypeOf<R(A...)> final : public TypeOf<Fn<R(A...)>, FunctionType> {
 
 template <class T>
 struct TypeFor {
-  static_assert(LeafValue<T> || RecordValue<T>,
-                "not a type a config field may have: bool, int64_t, double, std::string, DType, PartitionSpec, Value, an "
-                "enum with TENON_ENUM, a struct with TENON_FIELDS, Slot, Fn, or Required, optional, vector, map of those");
+  static_assert(
+      LeafValue<T> || RecordValue<T>,
+      "not a type a config field may have: bool, int64_t, double, std::string, DType, PartitionSpec, Value, an "
+      "enum with TENON_ENUM, a struct with TENON_FIELDS, Slot, Fn, or Required, optional, vector, map of those");
 };
 template <LeafValue T>
 struct TypeFor<T> {

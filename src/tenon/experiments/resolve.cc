@@ -43,6 +43,7 @@ TENON_MODULE(ModifierList, Configurable, "modifiers, first to last")
 struct Layer {
   Value recipe, fields;
   std::vector<Modifier> modifiers;
+  std::string where;  // the line of `modifiers`
 };
 
 std::vector<Modifier> modifiers_of(Value::Table table) {
@@ -53,11 +54,13 @@ std::vector<Modifier> modifiers_of(Value::Table table) {
 
 Layer take_apart(const Value& whole) {
   Value::Table recipe, modifiers, fields;
+  std::string where;
   for (const Value::Entry& entry : *whole.as<Value::Table>()) {
+    if (entry.key == kModifiers) where = entry.value.where;
     const bool of_recipe = entry.key == kArgs || entry.key == kMeshRules;
     (of_recipe ? recipe : entry.key == kModifiers ? modifiers : fields).push_back(entry);
   }
-  return {Value(std::move(recipe)), Value(std::move(fields)), modifiers_of(std::move(modifiers))};
+  return {Value(std::move(recipe)), Value(std::move(fields)), modifiers_of(std::move(modifiers)), where};
 }
 
 std::vector<Layer> read_layers(const Experiment& experiment, const std::vector<std::string>& files) {
@@ -112,8 +115,13 @@ Recipe::Config recipe_of(const Experiment& experiment, const Overrides& override
 class Modifying {
  public:
   explicit Modifying(Resolved& resolved) : resolved_(resolved) {}
-  void apply(const std::vector<Modifier>& modifiers) {
-    for (const Modifier& modifier : modifiers) resolved_.report += to_string(modify(resolved_.config, modifier));
+  // `where` they were given is for errors.
+  void apply(const std::vector<Modifier>& modifiers, const std::string& where) {
+    try {
+      for (const Modifier& modifier : modifiers) resolved_.report += to_string(modify(resolved_.config, modifier));
+    } catch (Error& error) {
+      throw std::move(error).hint(error.hint() + (error.hint().empty() ? "it is in " : ", in ") + where);
+    }
   }
   void apply_rule(const std::vector<MeshRule>& rules, const std::string& instance) {
     const int64_t index = find_mesh_rule(rules, instance);
@@ -122,8 +130,9 @@ class Modifying {
       return;
     }
     const MeshRule& rule = rules[static_cast<size_t>(index)];
-    resolved_.report += fmt::format("mesh rule {}, {}, matches {}\n", index, quote(rule.instance.value()), quote(instance));
-    apply(rule.modifiers);
+    resolved_.report +=
+        fmt::format("mesh rule {}, {}, matches {}\n", index, quote(rule.instance.value()), quote(instance));
+    apply(rule.modifiers, fmt::format("mesh rule {}", index));
   }
 
  private:
@@ -147,11 +156,11 @@ Resolved resolve(const Experiment& experiment, const Overrides& overrides) {
   modify(out.config, experiment.modifiers);
   Modifying modifying(out);
   for (const Layer& layer : layers) {
-    modifying.apply(layer.modifiers);
+    modifying.apply(layer.modifiers, layer.where);
     overlay(out.config, layer.fields);
   }
   if (!overrides.instance.empty()) modifying.apply_rule(recipe.mesh_rules, overrides.instance);
-  for (const std::string& text : overrides.modifiers) modifying.apply({parse_modifier(text)});
+  for (const std::string& text : overrides.modifiers) modifying.apply({parse_modifier(text)}, "--modify");
   apply_set(out.config, assignments);
   return out;
 }

@@ -11,7 +11,8 @@
 namespace tenon {
 
 void register_optim(Registry& registry) {
-  registry.add<Learner, AdamW, Muon, OptimizerByPath, OptimizerRule, Frozen, CosineWithWarmup, ConstantWithWarmup, Freeze>();
+  registry.add<Learner, AdamW, Muon, OptimizerByPath, OptimizerRule, Frozen, CosineWithWarmup, ConstantWithWarmup,
+               Freeze>();
 }
 
 }  // namespace tenon
