@@ -6,6 +6,7 @@
 #include <array>
 
 #include "tenon/base/text.h"
+#include "tenon/kernels/kernels.h"
 #include "tenon/trainer/trace_step.h"
 
 namespace tenon {
@@ -38,8 +39,10 @@ void StepReport::require_fit() const {
 StepReport compile_train_step(const Trainer::Config& config, std::string_view target) {
   StepReport report;
   report.chip = ChipTable::builtin().find(target.substr(0, target.find(':')));
-  const AotMachine machine = AotMachine::open(AotTarget::parse(target));
-  const TracedStep traced = trace_train_step(config, machine.num_devices());
+  const AotTarget parsed = AotTarget::parse(target);
+  const AotMachine machine = AotMachine::open(parsed);
+  const TracedStep traced = trace_train_step(config, machine.num_devices(), kernels_for(parsed.platform));
+  report.kernels = traced.step.program.kernels;
   report.mesh = traced.mesh;
   report.flops = traced.step.flops;
   report.compiled = machine.compile(traced.mesh, traced.step.program);
@@ -61,6 +64,7 @@ std::string format_report(const StepReport& report) {
   const pjrt::MemoryStats& m = c.memory;
   std::string out = fmt::format("{} x {}, mesh {}\n", c.num_devices, c.device_kind, to_string(report.mesh));
   out += fmt::format("train step: compiled in {:.1f} s, {:.3f} GFLOPs\n", c.seconds, report.flops / 1e9);
+  for (const KernelChoice& choice : report.kernels) out += to_string(choice) + "\n";
   out += fmt::format("collectives: {} (a loop's body counted once)\n", format_collectives(c.instructions));
   out += "memory on each device, as the compiler counts it:\n";
   out += fmt::format("  arguments    {:>10}\n", bytes(m.argument));

@@ -15,6 +15,7 @@ struct StepReport {
   Mesh mesh;
   Chip chip;
   AotResult compiled;
+  std::vector<KernelChoice> kernels;
   double flops = 0;  // of one step, over all devices, by our own count
 
   bool fits() const { return compiled.memory.total() <= chip.memory_bytes; }

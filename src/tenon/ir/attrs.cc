@@ -21,6 +21,11 @@ struct Printer {
     for (const PartitionSpec& spec : v) out.push_back((*this)(spec));
     return fmt::format("[{}]", fmt::join(out, ", "));
   }
+  std::string operator()(const std::vector<TensorType>& v) const {
+    std::vector<std::string> out;
+    for (const TensorType& type : v) out.push_back(to_string(type));
+    return fmt::format("[{}]", fmt::join(out, ", "));
+  }
   std::string operator()(const LiteralPtr& v) const {
     std::string out = to_string(v->type()) + "{";
     for (int64_t i = 0; i < v->size(); ++i) {
@@ -49,6 +54,11 @@ struct Hasher {
   size_t operator()(const std::vector<PartitionSpec>& v) const {
     size_t h = v.size();
     for (const PartitionSpec& spec : v) h = mix(h, (*this)(spec));
+    return h;
+  }
+  size_t operator()(const std::vector<TensorType>& v) const {
+    size_t h = v.size();
+    for (const TensorType& type : v) h = mix(mix(h, (*this)(type.dtype)), (*this)(type.dims));
     return h;
   }
   size_t operator()(const LiteralPtr& v) const {

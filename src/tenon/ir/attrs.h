@@ -15,7 +15,7 @@ namespace tenon {
 
 using LiteralPtr = std::shared_ptr<const Literal>;
 using AttrValue = std::variant<bool, int64_t, double, std::string, Dims, DType, PartitionSpec, LiteralPtr,
-                               std::vector<PartitionSpec>>;
+                               std::vector<PartitionSpec>, std::vector<TensorType>>;
 
 class Attrs {
  public:
@@ -34,6 +34,7 @@ class Attrs {
   DType dtype(std::string_view name) const { return get<DType>(name); }
   const PartitionSpec& spec(std::string_view name) const { return get<PartitionSpec>(name); }
   const std::vector<PartitionSpec>& specs(std::string_view name) const { return get<std::vector<PartitionSpec>>(name); }
+  const std::vector<TensorType>& types(std::string_view name) const { return get<std::vector<TensorType>>(name); }
   const Literal& literal(std::string_view name) const { return *get<LiteralPtr>(name); }
 
   const std::vector<std::pair<std::string_view, AttrValue>>& items() const { return items_; }

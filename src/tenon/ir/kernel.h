@@ -1,7 +1,8 @@
 // Kernels: ops that a platform may have something faster for than what the compiler makes of ordinary ops.
 //
 // A kernel is a row of the op table. Region 0 of each such op is its body: the same in ordinary ops. The interpreter
-// runs the body, and it is what gets printed unless a pass (passes/select_kernels.h) put a platform's call in.
+// runs the body, and it is what gets printed unless a pass (passes/select_kernels.h) put something of the platform's in
+// the op's place.
 #pragma once
 
 #include <string_view>
@@ -34,16 +35,5 @@ std::vector<PartitionSpec> kernel_specs(const OpInfo& op);
 std::vector<TensorType> infer_kernel(const InferArgs& args);
 void print_kernel(HloWriter& w, const OpInfo& op);
 std::vector<Literal> eval_kernel(const EvalArgs& args);
-
-// A platform's call, as print_kernel writes it.
-struct CustomCall {
-  std::string target;
-  // What stands between the braces: "api_version = 4 : i32, backend_config = {…}, operand_layouts = […]".
-  std::string attributes;
-};
-// `attrs` of a kernel with a call instead of the one it has, if any.
-Attrs with_call(const Attrs& attrs, const CustomCall& call);
-// The target of the call in `op`; "" when its body is what runs.
-std::string_view call_target(const OpInfo& op);
 
 }  // namespace tenon

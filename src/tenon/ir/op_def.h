@@ -73,7 +73,7 @@ struct OpDef {
   const KernelDef* kernel = nullptr;
 };
 
-// Every op there is, by name.
+// Every op that means the same on every platform, by name: all but custom_call (ops/custom_call.h).
 std::span<const OpDef* const> op_table();
 
 double op_flops(const Trace& trace, const OpInfo& op);

@@ -1,12 +1,14 @@
 #include "tenon/kernels/kernels.h"
 
 #include "tenon/kernels/cpu/cpu_kernels.h"
+#include "tenon/kernels/cuda/cudnn_attention.h"
 
 namespace tenon {
 
 const KernelList& kernels_for(std::string_view platform) {
-  static const KernelList none;
-  return platform == "cpu" ? cpu_kernels() : none;
+  static const KernelList none, cuda = cudnn_attention_kernels();
+  if (platform == "cpu") return cpu_kernels();
+  return platform == "cuda" ? cuda : none;
 }
 
 Status register_kernels(const pjrt::Plugin& plugin, std::string_view platform) {

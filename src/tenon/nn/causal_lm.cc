@@ -10,6 +10,7 @@ namespace tenon {
 TENON_INTERFACE(LanguageModel, Model, "a model that can also write", {"vocab_size", "tokens there are"})
 TENON_MODULE(CausalLm, LanguageModel, "embedding, decoder, head: predicts the next token",
              {"model_dim", "size of the residual stream"},
+             {"separate_documents", "tokens see and count from the start of their document; if not, of their row"},
              {"loss_chunks", "pieces along T in which logits are made, to save memory"})
 
 namespace {
@@ -48,6 +49,7 @@ void CausalLm::Config::check(Checker& c) const {
 
 CausalLm::CausalLm(const Config& c)
     : LanguageModel(c),
+      separate_documents_(c.separate_documents),
       loss_chunks_(c.loss_chunks),
       activation_partition_(c.activation_partition),
       logits_partition_(c.logits_partition),
@@ -66,8 +68,14 @@ CausalLm::CausalLm(const Config& c)
   share("embedding", "embedding");
 }
 
+SequenceInfo CausalLm::sequence_info(const Nest& batch) const {
+  if (separate_documents_) return {input(batch, "positions"), input(batch, "segment_ids")};
+  const TensorType& type = input(batch, "input_ids").type();
+  return {iota(type, 1), zeros(type)};
+}
+
 Tensor CausalLm::hidden(const Nest& batch) const {
-  const SequenceInfo info{input(batch, "positions"), input(batch, "segment_ids")};
+  const SequenceInfo info = sequence_info(batch);
   return decoder_(shard(embedding_(input(batch, "input_ids")), activation_partition_), info);
 }
 

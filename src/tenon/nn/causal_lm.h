@@ -33,13 +33,16 @@ class CausalLm final : public LanguageModel {
     Slot<Decoder> decoder;
     Slot<LmHead> head;
     Slot<TokenLoss> loss;
+    // False: a row of the batch is one text, whatever its segment_ids and positions say.
+    bool separate_documents = true;
     // Logits are made and used in so many pieces along T, each computed again in the backward pass.
     int64_t loss_chunks = 1;
     PartitionSpec activation_partition = {{"data", "expert", "fsdp"}, {"seq"}, {}};
     PartitionSpec logits_partition = {{"data", "expert", "fsdp"}, {"seq"}, {"model"}};
     Config();
     void check(Checker& c) const;
-    TENON_CONFIG(model_dim, embedding, decoder, head, loss, loss_chunks, activation_partition, logits_partition)
+    TENON_CONFIG(model_dim, embedding, decoder, head, loss, separate_documents, loss_chunks, activation_partition,
+                 logits_partition)
   };
   explicit CausalLm(const Config& config);
   // batch: input_ids, target_labels (below 0: none), segment_ids, positions, all i32 [B,T].
@@ -53,6 +56,8 @@ class CausalLm final : public LanguageModel {
  private:
   Tensor hidden(const Nest& batch) const;
   LossSum chunked_loss(const Tensor& x, const Tensor& labels) const;
+  SequenceInfo sequence_info(const Nest& batch) const;
+  bool separate_documents_;
   int64_t loss_chunks_;
   PartitionSpec activation_partition_, logits_partition_;
   Child<Embedding> embedding_;

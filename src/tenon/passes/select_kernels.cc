@@ -6,36 +6,42 @@
 #include <algorithm>
 
 #include "tenon/ir/op_def.h"
+#include "tenon/ir/ops/manual.h"
+#include "tenon/passes/rewrite.h"
 
 namespace tenon {
 namespace {
 
-class Selector {
+class Selector final : public Rewriter {
  public:
-  Selector(Trace& trace, const KernelList& kernels, const Mesh& mesh) : trace_(trace), kernels_(kernels), mesh_(mesh) {}
-
-  // A kernel's own body is left alone: it runs only where the kernel has no call.
-  void region(RegionId id) {
-    for (const OpId op_id : trace_.region(id).ops) {
-      const OpInfo& op = trace_.op(op_id);
-      if (op.def->kernel != nullptr && select(op_id)) continue;
-      for (const RegionId inner : op.regions) region(inner);
-    }
-  }
+  Selector(Graph& graph, const KernelList& kernels, const Mesh& mesh)
+      : Rewriter(graph), kernels_(kernels), mesh_(mesh) {}
   std::vector<KernelChoice> take() { return std::move(choices_); }
 
  private:
-  bool select(OpId id) {
-    const OpInfo& op = trace_.op(id);
-    KernelChoice choice{std::string(op.def->name), std::string(trace_.path_of(op)), {}, {}, 1};
+  void enter(OpId owner) override {
+    owners_.push_back(owner);
+    if (owner != kNoId && is_manual(trace().op(owner))) ++manual_depth_;
+  }
+  void leave() override {
+    const OpId owner = owners_.back();
+    owners_.pop_back();
+    if (owner != kNoId && is_manual(trace().op(owner))) --manual_depth_;
+  }
+
+  std::vector<Tensor> visit(OpId id) override {
+    const OpInfo& op = trace().op(id);
+    if (op.def->kernel == nullptr) return {};
+    KernelChoice choice{std::string(op.def->name), std::string(trace().path_of(op)), {}, {}, 1};
+    std::vector<Tensor> out;
     try {
-      const KernelUse use{op, local(op, op.operands, 0), local(op, op.results, op.operands.size())};
+      const KernelUse use{trace(), op, local(op, op.operands, 0), local(op, op.results, op.operands.size())};
       for (const KernelImplementation& k : kernels_) {
         if (k.kernel != op.def->name) continue;
         const std::string reason = k.refuse(use);
         if (reason.empty()) {
           choice.implementation = k.name;
-          trace_.replace_attrs(id, with_call(op.attrs, k.call(use)));
+          out = lower(k, use);
           break;
         }
         choice.refusals.push_back(fmt::format("{}: {}", k.name, reason));
@@ -45,14 +51,27 @@ class Selector {
       choice.refusals.push_back(fmt::format("every kernel: {}", e.message()));
     }
     report(std::move(choice));
-    return !call_target(trace_.op(id)).empty();
+    return out;
   }
 
-  std::vector<TensorType> local(const OpInfo& op, const std::vector<ValueId>& values, size_t first_spec) const {
+  bool split() const { return mesh_.num_devices() > 1 && manual_depth_ == 0; }
+
+  std::vector<Tensor> lower(const KernelImplementation& k, const KernelUse& use) {
+    std::vector<Tensor> operands;
+    for (const ValueId v : use.op.operands) operands.push_back(trace().tensor(v));
+    if (!split()) return k.lower(use, operands);
+    const std::vector<PartitionSpec> specs = kernel_specs(use.op);
+    const auto results = specs.begin() + static_cast<std::ptrdiff_t>(operands.size());
+    return manual(mesh_, operands, {specs.begin(), results}, {results, specs.end()},
+                  [&](const std::vector<Tensor>& pieces) { return k.lower(use, pieces); });
+  }
+
+  std::vector<TensorType> local(const OpInfo& op, const std::vector<ValueId>& values, size_t first_spec) {
+    if (!split()) return trace().types(values);
     const std::vector<PartitionSpec> specs = kernel_specs(op);
     std::vector<TensorType> out;
     for (size_t i = 0; i < values.size(); ++i) {
-      const TensorType& type = trace_.value(values[i]).type;
+      const TensorType& type = trace().value(values[i]).type;
       out.push_back({type.dtype, mesh_.shard_dims(type.dims, specs[first_spec + i])});
     }
     return out;
@@ -69,17 +88,18 @@ class Selector {
     choices_.push_back(std::move(choice));
   }
 
-  Trace& trace_;
   const KernelList& kernels_;
   const Mesh& mesh_;
   std::vector<KernelChoice> choices_;
+  std::vector<OpId> owners_;  // of the regions around
+  int manual_depth_ = 0;
 };
 
 }  // namespace
 
 std::vector<KernelChoice> select_kernels(Graph& graph, const KernelList& kernels, const Mesh& mesh) {
-  Selector selector(*graph.trace, kernels, mesh);
-  selector.region(graph.root);
+  Selector selector(graph, kernels, mesh);
+  selector.run();
   return selector.take();
 }
 

@@ -7,11 +7,13 @@
 
 #include "tenon/base/mesh.h"
 #include "tenon/ir/kernel.h"
+#include "tenon/ir/ops/custom_call.h"
 
 namespace tenon {
 
 // A kernel op as one device sees it.
 struct KernelUse {
+  Trace& trace;
   const OpInfo& op;
   std::vector<TensorType> operands, results;  // the device's part
   const Attrs& attrs() const { return op.attrs; }
@@ -23,7 +25,9 @@ struct KernelImplementation {
   std::string_view name;    // what reports call it
   // Why it can't do this; "" when it can.
   std::string (*refuse)(const KernelUse&);
-  CustomCall (*call)(const KernelUse&);
+  // Traces what the op's results are on one device, from its operands there: as a rule one custom_call and what puts
+  // arrays in its form.
+  std::vector<Tensor> (*lower)(const KernelUse&, const std::vector<Tensor>& operands);
 };
 
 // What a platform has, best first.
@@ -38,8 +42,9 @@ struct KernelChoice {
   bool operator==(const KernelChoice&) const = default;
 };
 
-// Gives every kernel op of `graph` the call of the first implementation in `kernels` that takes it; the others keep
-// their body. On a mesh of several devices an op is asked for as its `partition` splits it.
+// Puts in the place of every kernel op of `graph` what the first implementation in `kernels` that takes it makes of it;
+// the others keep their body. On a mesh of several devices an op is asked for as its `partition` splits it, and runs in
+// a manual region.
 std::vector<KernelChoice> select_kernels(Graph& graph, const KernelList& kernels, const Mesh& mesh);
 
 // "decoder.layer.attention: attention x2 by cpu_flash_attention", with the refusals.

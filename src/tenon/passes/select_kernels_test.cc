@@ -6,6 +6,7 @@
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/hlo_text.h"
 #include "tenon/ir/testing/op_cases.h"
+#include "tenon/ir/verify.h"
 
 namespace tenon {
 namespace {
@@ -37,7 +38,13 @@ std::string takes_all(const KernelUse&) { return {}; }
 std::string takes_two_heads(const KernelUse& use) {
   return use.operands[0].dims == Dims{1, 2, 3, 2} ? "" : "not two heads";
 }
-CustomCall call(const KernelUse&) { return {"my_attention", "api_version = 4 : i32"}; }
+std::vector<Tensor> call(const KernelUse& use, const std::vector<Tensor>& operands) {
+  return custom_call({"my_attention", "api_version = 4 : i32"}, operands, use.results);
+}
+// The body, as an implementation.
+std::vector<Tensor> plain(const KernelUse& use, const std::vector<Tensor>& operands) {
+  return inline_region(current_trace(), use.op.regions[0], operands);
+}
 
 TEST(SelectKernels, TakesTheFirstThatAgrees) {
   Graph graph = attentions();
@@ -68,8 +75,25 @@ TEST(SelectKernels, WhatIsComputedIsTheSame) {
   Graph graph = attentions();
   const std::vector<Literal> args{eighths({DType::f32, {2, 4, 3, 2}}), Literal({DType::i32, {2, 3}})};
   const std::vector<Literal> before = interpret(graph, args);
-  select_kernels(graph, {{"attention", "all", takes_all, call}}, Mesh());
+  select_kernels(graph, {{"attention", "all", takes_all, plain}}, Mesh());
+  EXPECT_THAT(hlo_text(graph), HasSubstr("stablehlo.dot_general"));
+  verify(graph);
   EXPECT_EQ(interpret(graph, args), before);
+}
+
+TEST(SelectKernels, CallsAreNotInterpreted) {
+  Graph graph = attentions();
+  select_kernels(graph, {{"attention", "all", takes_all, call}}, Mesh());
+  verify(graph);
+  const std::vector<Literal> args{eighths({DType::f32, {2, 4, 3, 2}}), Literal({DType::i32, {2, 3}})};
+  try {
+    interpret(graph, args);
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unsupported);
+    EXPECT_EQ(e.path(), "first");
+    EXPECT_THAT(e.message(), HasSubstr("my_attention"));
+  }
 }
 
 TEST(SelectKernels, DevicesAreAskedForTheirPart) {
@@ -82,7 +106,7 @@ TEST(SelectKernels, DevicesAreAskedForTheirPart) {
   EXPECT_THAT(text, HasSubstr("sdy.manual_computation(%arg0, %arg0, %arg0, %arg1, %arg1, %arg1, %arg1) "
                               "in_shardings=[<@mesh, [{\"data\"}, {\"model\"}, {}, {}]>, "));
   EXPECT_THAT(text, HasSubstr("<@mesh, [{\"data\"}, {}]>] out_shardings=[<@mesh, [{\"data\"}, {\"model\"}, {}, {}]>, "
-                              "<@mesh, [{\"data\"}, {\"model\"}, {}]>] manual_axes={\"data\", \"model\"} (%1: "
+                              "<@mesh, [{\"data\"}, {\"model\"}, {}]>] manual_axes={\"data\", \"model\"} (%0: "
                               "tensor<1x2x3x2xf32>, "));
   EXPECT_THAT(text, HasSubstr("sdy.return %8#0, %8#1 : tensor<1x2x3x2xf32>, tensor<1x2x3xf32>"));
 }

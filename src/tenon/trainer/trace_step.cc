@@ -10,11 +10,11 @@ StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, K
           config.accumulation, std::move(kernels)};
 }
 
-TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices) {
+TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, KernelList kernels) {
   validate(config);
   const std::unique_ptr<Model> model = build_part("model", config.model);
   const std::unique_ptr<Learner> learner = build_part("learner", config.learner);
-  const StepSettings settings = step_settings(config, num_devices, {});
+  const StepSettings settings = step_settings(config, num_devices, std::move(kernels));
   return {settings.mesh, make_train_program(*model, *learner, settings)};
 }
 

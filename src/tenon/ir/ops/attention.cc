@@ -1,6 +1,7 @@
 // attention, attention_backward.
 #include "tenon/ir/ops/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tenon/ir/ops/attention_body.h"
@@ -96,7 +97,7 @@ void check_options(const AttentionOptions& o) {
 
 // The mask function on one block of keys.
 RegionId trace_mask(const AttentionInputs& in, const AttentionOptions& o) {
-  const int64_t B = in.query.dim(0), T = in.query.dim(2), block = std::min(o.block, in.key.dim(2));
+  const int64_t B = in.query.dim(0), T = in.query.dim(2), block = std::clamp<int64_t>(in.key.dim(2), 1, o.block);
   const TensorType of_queries{DType::i32, {B, T}}, of_keys{DType::i32, {B, block}};
   const std::vector<TensorType> types{of_queries, of_keys, of_queries, of_keys};
   const RegionId region = trace_region(current_trace(), types, [&](const std::vector<Tensor>& t) {

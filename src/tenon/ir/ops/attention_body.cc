@@ -1,5 +1,6 @@
 #include "tenon/ir/ops/attention_body.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tenon/ir/ops/contract.h"
@@ -27,8 +28,8 @@ class Blocks {
         S(in.key.dim(2)),
         rows(N / K * T),
         wide(in.query.dtype() == DType::f64 ? DType::f64 : DType::f32),
-        block(std::min(options.block, S)),
-        num_blocks((S + block - 1) / block),
+        block(std::clamp<int64_t>(S, 1, options.block)),
+        num_blocks(std::max<int64_t>((S + block - 1) / block, 1)),  // without keys: one of padding
         query(reshape(in.query, {B, K, rows, H})),
         key_(pad_keys(in.key, 2)),
         value_(pad_keys(in.value, 2)),

@@ -42,13 +42,15 @@ std::string layouts(const std::vector<TensorType>& types) {
   return fmt::format("{}", fmt::join(out, ", "));
 }
 
-CustomCall call(const KernelUse& use, const char* target) {
+std::vector<Tensor> lower(const KernelUse& use, const char* target, const std::vector<Tensor>& operands) {
   const Attrs& a = use.attrs();
-  return {target, fmt::format("api_version = 4 : i32, backend_config = {{scale = {:e} : f64, logit_cap = {:e} : f64, "
-                              "causal = {}, window = {} : i64, segments = {}}}, operand_layouts = [{}], "
-                              "result_layouts = [{}]",
-                              a.number("scale"), a.number("logit_cap"), a.flag("causal"), a.integer("window"),
-                              a.flag("segments"), layouts(use.operands), layouts(use.results))};
+  const std::string attributes = fmt::format(
+      "api_version = 4 : i32, backend_config = {{scale = {:e} : f64, logit_cap = {:e} : f64, "
+      "causal = {}, window = {} : i64, segments = {}}}, operand_layouts = [{}], "
+      "result_layouts = [{}]",
+      a.number("scale"), a.number("logit_cap"), a.flag("causal"), a.integer("window"), a.flag("segments"),
+      layouts(use.operands), layouts(use.results));
+  return custom_call({target, attributes}, operands, use.results);
 }
 
 // ── when they run ──
@@ -156,9 +158,11 @@ XLA_FFI_DEFINE_HANDLER(kBackward, backward,
 }  // namespace
 
 KernelList attention_kernels() {
-  return {
-      {"attention", "cpu_attention", refuse, [](const KernelUse& use) { return call(use, kForwardTarget); }},
-      {"attention_backward", "cpu_attention", refuse, [](const KernelUse& use) { return call(use, kBackwardTarget); }}};
+  using Operands = const std::vector<Tensor>&;
+  return {{"attention", "cpu_attention", refuse,
+           [](const KernelUse& use, Operands operands) { return lower(use, kForwardTarget, operands); }},
+          {"attention_backward", "cpu_attention", refuse,
+           [](const KernelUse& use, Operands operands) { return lower(use, kBackwardTarget, operands); }}};
 }
 
 std::map<std::string, void*> attention_handlers() {
