@@ -36,6 +36,10 @@ TEST(Order, FollowsOperandsNotTheTrace) {
   const Graph graph = make_graph(inputs, right_first);
   EXPECT_EQ(to_string(graph), to_string(make_graph(inputs, left_first)));
   EXPECT_EQ(names(graph), (std::vector<std::string_view>{"tanh", "exp", "add"}));
+  // This one is in the compiler's hands.
+  const Graph nested =
+      make_graph(inputs, [](const Tensors& x) { return Tensors{tanh(x[0]) * exp(x[1]) - sin(x[0]) / cos(x[1])}; });
+  EXPECT_EQ(names(nested), (std::vector<std::string_view>{"tanh", "exp", "mul", "sin", "cos", "div", "sub"}));
 }
 
 TEST(Order, WhatIsNotNeededComesLastAndCapturesComeBefore) {
