@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/ir/op_def.h"
+#include "tenon/ir/ops/custom_call.h"
 #include "tenon/ir/ops/table.h"
 #include "tenon/passes/rewrite.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 bool stays_apart(const OpInfo& op) {
   if (!op.regions.empty() || op.results.empty()) return true;
-  if (op.def->name == "optimization_barrier" || op.def->name == "place") return true;
+  if (op.def->name == "optimization_barrier" || op.def->name == "place" || is_custom_call(op)) return true;
   return std::ranges::find(collective_defs(), op.def) != collective_defs().end();
 }
 

@@ -4,6 +4,7 @@
 
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/ops/custom_call.h"
 #include "tenon/ir/verify.h"
 #include "tenon/passes/dce.h"
 #include "tenon/passes/testing/ops_of.h"
@@ -127,6 +128,14 @@ TEST(Cse, BarriersAndPlacesStayApart) {
   };
   expect_kept(kOne, again, "tanh optimization_barrier tanh optimization_barrier tanh");
   expect_kept(kOne, [](const Tensors& x) { return Tensors{to_host(x[0]), to_host(x[0])}; }, "place place");
+}
+
+TEST(Cse, CustomCallsStayApart) {
+  Graph graph = make_graph(kOne, [](const Tensors& x) {
+    return Tensors{custom_call({"f", ""}, x, kOne)[0] - custom_call({"f", ""}, x, kOne)[0]};
+  });
+  eliminate_common_subexpressions(graph);
+  EXPECT_EQ(ops_of(graph), "custom_call custom_call sub");
 }
 
 TEST(Cse, RematScopesOfALoopKeepTheirOwn) {

@@ -4,6 +4,7 @@
 
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/ops/custom_call.h"
 #include "tenon/ir/printer.h"
 #include "tenon/ir/testing/op_cases.h"
 #include "tenon/ir/verify.h"
@@ -47,16 +48,21 @@ TEST(Pipeline, ObserversSeeTheGraphBeforeAndAfterEachPass) {
   EXPECT_EQ(last, "mul");
 }
 
-TEST(Pipeline, KernelsAreChosenForTheMachine) {
-  const TensorType heads{DType::f32, {2, 4, 3, 2}}, places{DType::i32, {2, 3}};
-  const std::vector<TensorType> inputs{heads, places};
+// The layout a kernel wants and the one the model gives cancel.
+TEST(Pipeline, WhatKernelsTraceIsSimplified) {
+  const TensorType tokens{DType::f32, {2, 3, 4, 2}}, places{DType::i32, {2, 3}};
+  const std::vector<TensorType> inputs{tokens, places};
   const auto body = [](const Tensors& t) {
-    return Tensors{attention({t[0], t[0], t[0], t[1], t[1], t[1], t[1]}, {}).context};
+    const Tensor x = transpose(t[0], {0, 2, 1, 3});
+    return Tensors{attention({x, x, x, t[1], t[1], t[1], t[1]}, {}).context};
   };
-  const KernelList kernels{{"attention", "mine", [](const KernelUse&) { return std::string(); },
-                            [](const KernelUse&) -> CustomCall { return {"mine", ""}; }}};
+  const auto lower = [](const KernelUse& use, const Tensors& operands) {
+    return custom_call({"mine", ""}, {transpose(operands[0], {0, 2, 1, 3})}, use.results);
+  };
+  const KernelList kernels{{"attention", "mine", [](const KernelUse&) { return std::string(); }, lower}};
   Graph with = make_graph(inputs, body), without = make_graph(inputs, body);
   EXPECT_EQ(run_passes(with, kernels, Mesh()).at(0).implementation, "mine");
+  EXPECT_EQ(ops_of(with), "custom_call");
   EXPECT_EQ(run_passes(without, {}, Mesh()).at(0).implementation, "");
 }
 

@@ -255,9 +255,12 @@ TrainProgram make_train_program(const Model& model, const Learner& learner, cons
   out.metric_names = tracer.metric_names();
   std::vector<PartitionSpec> result_specs = state_specs(out.layout);
   result_specs.emplace_back();  // metrics
-  out.program =
-      finish(graph, settings.mesh, in, std::move(result_specs), num_state, settings.kernels, settings.pass_observer);
-  out.flops = count_flops(*graph.trace, graph.root);
+  // Without dead code, before a kernel hides what it computes.
+  const PassObserver observer = [&](const Pass* pass, const Graph& g) {
+    if (pass == &passes().front()) out.flops = count_flops(*g.trace, g.root);
+    if (settings.pass_observer) settings.pass_observer(pass, g);
+  };
+  out.program = finish(graph, settings.mesh, in, std::move(result_specs), num_state, settings.kernels, observer);
   return out;
 }
 
