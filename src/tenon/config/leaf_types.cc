@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tenon/base/error.h"
+#include "tenon/base/mesh.h"
 #include "tenon/base/text.h"
 
 namespace tenon {
@@ -61,6 +64,15 @@ void read_leaf(PartitionSpec& to, const Value& from) {
   Result<PartitionSpec> spec = parse_partition_spec(text);
   if (!spec) {
     throw value_error(ErrorCode::invalid_argument, from, spec.error().message()).got(quote(text)).expected(expected);
+  }
+  const std::vector<std::string> axes(kMeshAxes.begin(), kMeshAxes.end());
+  for (const Axis& dim : spec->dims()) {
+    for (const std::string& name : dim.names) {
+      if (std::find(axes.begin(), axes.end(), name) != axes.end()) continue;
+      throw value_error(ErrorCode::unknown_name, from, "no mesh axis is called " + quote(name))
+          .expected(join(axes, ", "))
+          .hint(did_you_mean(name, axes));
+    }
   }
   to = *spec;
 }
