@@ -34,7 +34,7 @@ class Plugins(CommandTest):
         shown = self.check(run("config", "show", "llama3_405b", *PLUGIN, "--modify", "UseSquaredRelu{power = 3}"))
         self.assertIn(f'{FFN}.type: "GatedFeedForward" -> "SquaredReluFeedForward"\n', shown.stderr)
         self.assertIn(f"{FFN}.power = 3.0\n", shown.stdout)
-        self.assertIn("austen_squared_relu ", self.check(run("config", "list", *PLUGIN)).stdout)
+        self.assertIn("austen_squared_relu ", self.check(run("config", "list", *PLUGIN, *PLUGIN)).stdout)
         shown = self.check(run("config", "show", "austen_squared_relu", *PLUGIN)).stdout
         self.assertIn(f"{FFN}.hidden_dim = 512\n", shown)
         self.assertIn(f"{FFN}.power = 2.0\n", shown)

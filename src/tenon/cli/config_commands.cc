@@ -55,7 +55,6 @@ void print_config(const ConfigOptions& options) {
 void print_diff(const ConfigOptions& options) {
   ExperimentOptions other = options.shown;
   other.experiment = options.other;
-  other.plugins.clear();  // once is enough
   const Trainer::Config before = resolve_config(options.shown);
   std::string text;
   for (const Difference& d : diff(before, resolve_config(other))) {

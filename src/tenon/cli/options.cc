@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <set>
 
 #include "tenon/base/plugin_library.h"
 #include "tenon/config/registry.h"
@@ -45,7 +46,9 @@ void add_experiment_options(CLI::App& app, ExperimentOptions& o) {
 
 // A plug-in exports `extern "C" void tenon_plugin(tenon::Registry&)`.
 void load_plugins(const std::vector<std::string>& paths) {
+  static std::set<std::string> loaded;
   for (const std::string& path : paths) {
+    if (!loaded.insert(path).second) continue;
     const auto add = reinterpret_cast<void (*)(Registry&)>(load_plugin_library(path, "tenon_plugin"));
     add(Registry::global());
   }

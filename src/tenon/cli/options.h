@@ -25,7 +25,7 @@ void add_experiment_options(CLI::App& app, ExperimentOptions& options);
 void add_override_options(CLI::App& app, ExperimentOptions& options);
 void add_plugin_option(CLI::App& app, std::vector<std::string>& plugins);
 
-// Lets each add to the global registries; once a process.
+// Lets each add to the global registries, once a process however often it is named.
 void load_plugins(const std::vector<std::string>& paths);
 // The experiments there are, those of plug-ins that were loaded among them.
 const ExperimentRegistry& experiments();
