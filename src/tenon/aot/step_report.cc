@@ -66,6 +66,7 @@ std::string format_report(const StepReport& report) {
   out += fmt::format("train step: compiled in {:.1f} s, {:.3f} GFLOPs\n", c.seconds, report.flops / 1e9);
   for (const KernelChoice& choice : report.kernels) out += to_string(choice) + "\n";
   out += fmt::format("collectives: {} (a loop's body counted once)\n", format_collectives(c.instructions));
+  for (const pjrt::CompilerWarning& w : c.warnings) out += fmt::format("warning: at {}: {}\n", w.op, w.text);
   out += "memory on each device, as the compiler counts it:\n";
   out += fmt::format("  arguments    {:>10}\n", bytes(m.argument));
   out += fmt::format("  results      {:>10}  ({} of them in place of arguments)\n", bytes(m.output), bytes(m.alias));

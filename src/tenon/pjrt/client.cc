@@ -47,7 +47,10 @@ Result<std::shared_ptr<const Client>> Client::create(std::shared_ptr<const Plugi
   TENON_PJRT_ARGS(Client_Create, args);
   args.create_options = values.data();
   args.num_options = values.size();
-  if (Status s = to_status(api, api->PJRT_Client_Create(&args), "create a client"); !s) {
+  LogCapture log;
+  Status created = to_status(api, api->PJRT_Client_Create(&args), "create a client");
+  (void)log.finish();
+  if (Status& s = created; !s) {
     return Error(s.error()).at(plugin->path());
   }
   std::shared_ptr<Client> client(new Client(std::move(plugin), args.client));
@@ -122,9 +125,13 @@ Result<Executable> Client::compile(std::string_view program, const CompileOption
   args.program = &text;
   args.compile_options = wire.data();
   args.compile_options_size = wire.size();
+  LogCapture log;
   Status status = to_status(api, api->PJRT_Client_Compile(&args), "compile the program", ErrorCode::compile);
+  std::vector<CompilerWarning> warnings = log.finish();
   if (!status) return status.error();
-  return adopt(args.executable);
+  Result<Executable> result = adopt(args.executable);
+  if (result) result->program_.set_warnings(std::move(warnings));
+  return result;
 }
 
 Result<Executable> Client::deserialize(std::string_view bytes, const CompileOptions& options) const {
@@ -136,8 +143,10 @@ Result<Executable> Client::deserialize(std::string_view bytes, const CompileOpti
   args.serialized_executable_size = bytes.size();
   args.overridden_serialized_compile_options = wire.data();
   args.overridden_serialized_compile_options_size = wire.size();
+  LogCapture log;
   Status status =
       to_status(api, api->PJRT_Executable_DeserializeAndLoad(&args), "load a compiled program", ErrorCode::compile);
+  (void)log.finish();
   if (!status) return status.error();
   return adopt(args.loaded_executable);
 }

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,9 @@ namespace tenon::pjrt {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kLogLevel = "TF_CPP_MIN_LOG_LEVEL";
+std::atomic<bool> own_log_level = false;
 
 void set_default(const char* name, const char* value) { setenv(name, value, 0); }
 
@@ -71,10 +75,15 @@ void load_nvidia_libraries(const fs::path& folder) {
 }  // namespace
 
 void prepare_process(std::string_view platform, const std::string& path) {
-  set_default("TF_CPP_MIN_LOG_LEVEL", "2");  // errors only; 0 shows all
+  if (std::getenv(kLogLevel) == nullptr) {
+    own_log_level = true;
+    setenv(kLogLevel, "1", 0);  // warnings: those about ops of a program are shown
+  }
   if (platform == "cpu") raise_cpu_collective_timeouts(path);
   if (platform == "tpu") prepare_tpu();
   if (platform == "cuda") load_nvidia_libraries(fs::path(path).parent_path() / "nvidia");
 }
+
+bool user_set_log_level() { return std::getenv(kLogLevel) != nullptr && !own_log_level; }
 
 }  // namespace tenon::pjrt

@@ -10,4 +10,7 @@ namespace tenon::pjrt {
 // it links to but can't find. `path` is the plugin's file. Not thread-safe against other users of the environment.
 void prepare_process(std::string_view platform, const std::string& path);
 
+// Whether it was the user who set how much plugins log (TF_CPP_MIN_LOG_LEVEL).
+bool user_set_log_level();
+
 }  // namespace tenon::pjrt

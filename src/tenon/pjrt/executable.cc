@@ -14,11 +14,14 @@ CompiledProgram::CompiledProgram(std::shared_ptr<const Plugin> plugin, PJRT_Exec
     : plugin_(std::move(plugin)), executable_(executable) {}
 
 CompiledProgram::CompiledProgram(CompiledProgram&& other) noexcept
-    : plugin_(std::move(other.plugin_)), executable_(std::exchange(other.executable_, nullptr)) {}
+    : plugin_(std::move(other.plugin_)),
+      executable_(std::exchange(other.executable_, nullptr)),
+      warnings_(std::move(other.warnings_)) {}
 
 CompiledProgram& CompiledProgram::operator=(CompiledProgram&& other) noexcept {
   std::swap(plugin_, other.plugin_);
   std::swap(executable_, other.executable_);
+  std::swap(warnings_, other.warnings_);
   return *this;
 }
 

@@ -12,6 +12,7 @@
 #include "tenon/base/result.h"
 #include "tenon/base/shape.h"
 #include "tenon/pjrt/buffer.h"
+#include "tenon/pjrt/compiler_log.h"
 #include "tenon/pjrt/plugin.h"
 
 struct PJRT_Executable;
@@ -40,6 +41,9 @@ class CompiledProgram {
   CompiledProgram(CompiledProgram&& other) noexcept;
   CompiledProgram& operator=(CompiledProgram&& other) noexcept;
 
+  // What the compiler warned of; none when the program wasn't compiled but loaded.
+  const std::vector<CompilerWarning>& warnings() const { return warnings_; }
+  void set_warnings(std::vector<CompilerWarning> warnings) { warnings_ = std::move(warnings); }
   Result<MemoryStats> memory_stats() const;
   // Types of the outputs as one device holds them.
   Result<std::vector<TensorType>> output_types() const;
@@ -55,6 +59,7 @@ class CompiledProgram {
  private:
   std::shared_ptr<const Plugin> plugin_;
   PJRT_Executable* executable_;
+  std::vector<CompilerWarning> warnings_;
 };
 
 // A compiled program on its devices. Move-only; keeps its client alive.

@@ -18,8 +18,10 @@ Result<Topology> Topology::create(std::shared_ptr<const Plugin> plugin, const st
   args.topology_name_size = name.size();
   args.create_options = values.data();
   args.num_options = values.size();
+  LogCapture log;
   Status status =
       to_status(api, api->PJRT_TopologyDescription_Create(&args), fmt::format("describe the machine \"{}\"", name));
+  (void)log.finish();
   if (!status) return Error(status.error()).at(plugin->path());
   Topology result(std::move(plugin), args.topology);
   if (Status s = result.read_devices(); !s) return s.error();
@@ -85,9 +87,13 @@ Result<CompiledProgram> Topology::compile(std::string_view program, CompileOptio
   args.program = &text;
   args.compile_options = wire.data();
   args.compile_options_size = wire.size();
+  LogCapture log;
   Status status = to_status(api, api->PJRT_Compile(&args), "compile the program", ErrorCode::compile);
+  std::vector<CompilerWarning> warnings = log.finish();
   if (!status) return status.error();
-  return CompiledProgram(plugin_, args.executable);
+  CompiledProgram result(plugin_, args.executable);
+  result.set_warnings(std::move(warnings));
+  return result;
 }
 
 }  // namespace tenon::pjrt

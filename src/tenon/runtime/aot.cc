@@ -77,10 +77,13 @@ AotResult AotMachine::compile(const Mesh& mesh, const Program& program) const {
         .expected(fmt::format("{} ({})", num_devices(), device_kind()));
   }
   const double start = steady_seconds();
-  const pjrt::CompiledProgram compiled =
-      topology_.compile(program.text, make_compile_options(program, {}, topology_.device_ids())).value();
+  const Result<pjrt::CompiledProgram> done =
+      topology_.compile(program.text, make_compile_options(program, {}, topology_.device_ids()));
+  if (!done) throw at_ops(done.error(), program);
+  const pjrt::CompiledProgram& compiled = *done;
   AotResult result;
   result.seconds = steady_seconds() - start;
+  result.warnings = compiled.warnings();
   result.memory = compiled.memory_stats().value();
   result.num_devices = num_devices();
   result.device_kind = device_kind();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tenon/base/mesh.h"
 #include "tenon/pjrt/topology.h"
@@ -30,6 +31,7 @@ struct AotResult {
   double seconds = 0;        // time to compile
   int64_t num_devices = 0;
   std::string device_kind;
+  std::vector<pjrt::CompilerWarning> warnings;
   // How often each kind of instruction is in the optimized program of one device, a loop's body counted once; empty
   // where the plugin doesn't show it.
   std::map<std::string, int64_t> instructions;
@@ -47,7 +49,8 @@ class AotMachine {
   int64_t num_devices() const { return static_cast<int64_t>(topology_.device_ids().size()); }
   const std::string& device_kind() const { return topology_.device_kind(); }
   // The mesh must have exactly num_devices(). Throws as validate(program, mesh) does, and `compile` with the compiler's
-  // words. A program that isn't ours may crash the process: compile such in a child.
+  // words and the module paths of the ops they are about. A program that isn't ours may crash the process: compile such
+  // in a child.
   AotResult compile(const Mesh& mesh, const Program& program) const;
 
  private:

@@ -143,7 +143,9 @@ Executable compile(std::shared_ptr<const Backend> backend, const Mesh& mesh, Pro
   if (cache != nullptr) loaded = load_cached(*backend, options, *cache, key);
   const bool hit = loaded.has_value();
   if (!hit) {
-    loaded.emplace(backend->client().compile(program.text, options).value());
+    Result<pjrt::Executable> compiled = backend->client().compile(program.text, options);
+    if (!compiled) throw at_ops(compiled.error(), program);
+    loaded.emplace(std::move(compiled).value());
     if (cache != nullptr) store_cached(*cache, key, *loaded);
   }
   Executable result(std::move(backend), mesh, std::move(program), std::move(*loaded));

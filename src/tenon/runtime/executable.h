@@ -26,6 +26,8 @@ class Executable {
   const Mesh& mesh() const { return mesh_; }
   // Bytes on one device.
   const pjrt::MemoryStats& memory() const { return memory_; }
+  // What the compiler warned of; none when the program came from the cache.
+  const std::vector<pjrt::CompilerWarning>& warnings() const { return executable_.program().warnings(); }
   // Time to compile, or to load from the cache.
   double compile_seconds() const { return compile_seconds_; }
   bool cache_hit() const { return cache_hit_; }
@@ -49,7 +51,7 @@ class Executable {
 
 // Compiles for the first devices of `backend`, or loads what `cache` (may be null) holds. A damaged or useless entry is
 // dropped and compiled anew; a cache that can't be written is ignored. Throws as validate(program, mesh) does, and
-// `compile` with the compiler's words.
+// `compile` with the compiler's words and the module paths of the ops they are about.
 Executable compile(std::shared_ptr<const Backend> backend, const Mesh& mesh, Program program,
                    const CompileCache* cache = nullptr);
 

@@ -7,7 +7,9 @@
 #include <fstream>
 
 #include "tenon/base/file.h"
+#include "tenon/ir/ops.h"
 #include "tenon/pjrt/plugin.h"
+#include "tenon/runtime/jit.h"
 
 namespace tenon {
 namespace {
@@ -17,6 +19,7 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
+using ::testing::StartsWith;
 
 // Clients are dear: one for each number of devices.
 std::shared_ptr<const Backend> cpu(int devices) {
@@ -134,6 +137,46 @@ TEST_F(OnCpu, ShardedMatmulOnFourDevices) {
   // Chained without waiting: the output of one call is the input of the next.
   const std::vector<Array> next = program(std::vector<Array>{ax, out[1]});
   EXPECT_EQ(next[1].to_literal().as_double(5), 4 * w.as_double(5));
+}
+
+TEST_F(OnCpu, ARefusedProgramNamesTheModule) {
+  Program wrong = doubling();
+  wrong.text = R"(module @m { func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %0 = stablehlo.dot_general %x, %x, contracting_dims = [0] x [0] : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32> loc("decoder.layers.0::1.attention/dot_general")
+    return %0 : tensor<3xf32> } })";
+  const Error shapes = error_of([&] { compile(cpu(1), Mesh(), wrong); });
+  EXPECT_EQ(shapes.code(), ErrorCode::compile);
+  EXPECT_THAT(shapes.what(), StartsWith("compile at decoder.layers.0::1.attention/dot_general: "));
+
+  const std::vector<TensorType> types{{DType::f32, {3}}};
+  Graph graph = make_graph(types, [](const std::vector<Tensor>& x) {
+    current_trace().set_path("decoder.norm");
+    return std::vector<Tensor>{exp(x[0])};
+  });
+  Program unknown = make_program(graph);
+  const size_t at = unknown.text.find("stablehlo.exponential %arg0 : tensor<3xf32>");
+  ASSERT_NE(at, std::string::npos) << unknown.text;
+  unknown.text.replace(at, 43,
+                       "stablehlo.custom_call @nobody(%arg0) {api_version = 4 : i32, backend_config = {}} : "
+                       "(tensor<3xf32>) -> tensor<3xf32>");
+  EXPECT_THAT(error_of([&] { compile(cpu(1), Mesh(), unknown); }).what(), HasSubstr(" at decoder.norm/exp: "));
+}
+
+TEST_F(OnCpu, WarningsNameTheModule) {
+  const Mesh mesh{{"data", 2}, {"fsdp", 2}, {"model", 2}};
+  ProgramSpec spec;
+  spec.mesh = mesh;
+  spec.param_specs = {{"model", {}, Axis({"data", "fsdp"})}};
+  spec.result_specs = {{{}, Axis({"data", "fsdp", "model"})}};
+  const std::vector<TensorType> types{{DType::f32, {16, 16, 16}}};
+  Graph graph = make_graph(types, [&](const std::vector<Tensor>& x) {
+    current_trace().set_path("decoder.norm");
+    return std::vector<Tensor>{shard(x[0] + x[0], spec.result_specs[0])};
+  });
+  const Executable program = compile(cpu(8), mesh, make_program(graph, spec));
+  ASSERT_FALSE(program.warnings().empty());
+  EXPECT_EQ(program.warnings()[0].op, "decoder.norm/add");
+  EXPECT_THAT(program.warnings()[0].text, HasSubstr("every device gets the whole of f32["));
 }
 
 TEST_F(OnCpu, WrongArgumentsAreNamed) {

@@ -134,6 +134,39 @@ TEST_F(Kernels, RefusalsSayWhy) {
   EXPECT_THAT(choice({}, options), HasSubstr("the mask is a function it doesn't know"));
 }
 
+// A program made for a platform that has a kernel, compiled for one that lacks it.
+TEST_F(Kernels, OneThatThePlatformLacksIsNamedWithItsModule) {
+  const KernelList others{{"attention", "elsewhere", [](const KernelUse&) { return std::string(); },
+                           [](const KernelUse&) {
+                             return CustomCall{"attention_of_elsewhere", "api_version = 4 : i32, backend_config = {}"};
+                           }}};
+  Graph graph = make_graph(types_of({}), [](const Tensors& t) {
+    current_trace().set_path("decoder.layers.0.attention.core");
+    return all_of(causal())(t);
+  });
+  ProgramSpec spec;
+  spec.kernels = others;
+  const Program program = make_program(graph, spec);
+  try {
+    compile(Backend::open("cpu"), Mesh(), program);
+    FAIL() << "it was compiled";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::compile);
+    EXPECT_EQ(e.path(), "decoder.layers.0.attention.core/attention");
+    EXPECT_THAT(e.what(), HasSubstr("attention_of_elsewhere"));
+  }
+}
+
+// The first query sees the first key.
+TEST_F(Kernels, NaNIsNeverHidden) {
+  const Jitted f = jit(Backend::open("cpu"), types_of({}), all_of(causal()));
+  for (const size_t array : {0, 1, 2}) {  // query, key, value
+    std::vector<Literal> args = arrays_of({});
+    args[array].set(0, std::nan(""));
+    EXPECT_TRUE(std::isnan(f(args)[0].as_double(0))) << "array " << array;
+  }
+}
+
 // Without kernels: what the compiler reserves for attention and its gradient grows with the length, not its square.
 TEST_F(Kernels, BlockwiseAttentionNeedsMemoryByLength) {
   const auto temporary = [](int64_t tokens) {

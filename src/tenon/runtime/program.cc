@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "tenon/base/text.h"
+#include "tenon/pjrt/compiler_log.h"
+
 namespace tenon {
 namespace {
 
@@ -25,6 +28,14 @@ void check_divides(const Mesh& mesh, const TensorType& type, const PartitionSpec
 std::string describe_argument(const Program& program, size_t index) {
   if (index >= program.arg_names.size() || program.arg_names[index].empty()) return fmt::format("argument {}", index);
   return fmt::format("argument {} ({})", index, program.arg_names[index]);
+}
+
+Error at_ops(Error error, const Program& program) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string> ops = pjrt::ops_named(error.message(), program.text);
+  if (ops.size() > kMost) ops.resize(kMost);
+  if (!ops.empty()) error.at(join(ops, ", "));
+  return error;
 }
 
 void validate(const Program& program, const Mesh& mesh) {

@@ -33,6 +33,9 @@ struct Program {
 
 // "argument 3 (decoder.emb.weight)".
 std::string describe_argument(const Program& program, size_t index);
+// A compiler's words about the program, with the module paths of the ops they are about: "decoder.norm/mul". At most
+// three.
+Error at_ops(Error error, const Program& program);
 // Checks that lists belong together, donated arguments exist and every shape divides over the mesh. Throws
 // `invalid_argument` or `mesh_mismatch`, naming the argument or result.
 void validate(const Program& program, const Mesh& mesh);

@@ -56,13 +56,17 @@ std::string format_parameters(const std::vector<ParamInfo>& params) {
 
 std::string format_compiled(std::string_view name, const Executable& executable) {
   const pjrt::MemoryStats& m = executable.memory();
-  return fmt::format(
+  std::string out = fmt::format(
       "{}: {} in {:.1f} s; memory on each device: arguments {}, results {} ({} of them in place of arguments), "
       "temporary {}, code "
       "{}; in all {}",
       name, executable.cache_hit() ? "loaded from the compile cache" : "compiled", executable.compile_seconds(),
       bytes(m.argument), bytes(m.output), bytes(m.alias), bytes(m.temporary), bytes(m.generated_code),
       bytes(m.total()));
+  for (const pjrt::CompilerWarning& w : executable.warnings()) {
+    out += fmt::format("\nwarning: {} at {}: {}", name, w.op, w.text);
+  }
+  return out;
 }
 
 RunLog::RunLog(std::FILE* out) : out_(out), terminal_(out != nullptr && ::isatty(::fileno(out)) == 1) {}

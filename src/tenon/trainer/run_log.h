@@ -25,6 +25,7 @@ std::string format_duration(double seconds);
 // Path, shape, partition and count of every parameter, and their total.
 std::string format_parameters(const std::vector<ParamInfo>& params);
 // What the compiler says of a program: memory on one device by kind and in all, time, whether it came from the cache.
+// Lines about what it warned of follow.
 std::string format_compiled(std::string_view name, const Executable& executable);
 
 // Writes lines, and a bar below them on a terminal.
