@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tenon/base/span.h"
+
 namespace tenon {
 
 AsyncSaver::AsyncSaver(const std::string& dir, SaveOptions options)
@@ -15,6 +17,8 @@ void AsyncSaver::save(SaveRequest request) {
   wait();
   done_ = false;
   thread_ = std::thread([this, request = std::move(request)] {
+    name_thread("save");
+    const Span span("write checkpoint of step", request.step);
     try {
       report_ = writer_.save(request).value();
     } catch (...) {
@@ -29,7 +33,10 @@ void AsyncSaver::check() {
 }
 
 void AsyncSaver::wait() {
-  if (thread_.joinable()) thread_.join();
+  if (thread_.joinable()) {
+    const Span span("wait for a save");
+    thread_.join();
+  }
   if (report_) last_ = std::exchange(report_, std::nullopt);
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }

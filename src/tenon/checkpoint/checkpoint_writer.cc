@@ -7,6 +7,7 @@
 #include "tenon/base/fault.h"
 #include "tenon/base/file.h"
 #include "tenon/base/hash.h"
+#include "tenon/base/span.h"
 #include "tenon/base/text.h"
 #include "tenon/checkpoint/checkpoint.h"
 #include "tenon/checkpoint/safetensors.h"
@@ -89,11 +90,13 @@ Status write_shard(const Shard& shard, const std::string& aside, const std::stri
   Result<SafetensorsWriter> writer = SafetensorsWriter::create(join_path(aside, name), std::move(types));
   if (!writer.ok()) return writer.error();
   for (const TensorInfo& tensor : writer->tensors()) {
+    const Span span("write", tensor.name);
     const auto bytes = values.at(tensor.name)->bytes();
     if (Status written = writer->write(bytes); !written.ok()) return written;
     const bool fresh = manifest.tensors.insert({tensor.name, {name, crc32c(bytes)}}).second;
     if (!fresh) throw Error(ErrorCode::invalid_argument, "two tensors of one name").got(quote_text(tensor.name));
   }
+  const Span span("sync", name);
   if (Status finished = writer->finish(); !finished.ok()) return finished;
   manifest.files[name] = {writer->bytes_written(), writer->crc()};
   return {};
@@ -177,6 +180,7 @@ Status CheckpointWriter::write_shards(const SaveRequest& request, const std::str
 
 // Behind an exchange, the directory aside holds the replaced checkpoint, and goes at the end of the save.
 Status CheckpointWriter::commit(const std::string& aside, int64_t step) const {
+  const Span span("commit", step_dir_name(step));
   const std::string final_path = join_path(dir_, step_dir_name(step));
   Status moved = exists(final_path) ? exchange_dirs(aside, final_path) : rename_dir(aside, final_path);
   if (moved.ok()) fault_point("checkpoint.after_commit");

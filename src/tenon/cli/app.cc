@@ -9,6 +9,7 @@
 #include "tenon/base/text.h"
 #include "tenon/cli/commands.h"
 #include "tenon/cli/config_commands.h"
+#include "tenon/cli/debug_commands.h"
 #include "tenon/config/registry.h"
 
 namespace tenon {
@@ -26,6 +27,11 @@ void add_train(CLI::App& app, TrainCommand& c) {
   train->add_option("--platform", c.platform, "cpu, cpu:N (N virtual devices), cuda or tpu")->capture_default_str();
   train->add_option("--resume", c.resume, "auto: go on from a checkpoint if there is one; never; must")
       ->capture_default_str();
+  train->add_option("--trap", c.trap,
+                    "nonfinite: stop at the first step whose loss or gradients aren't finite, and say which op made "
+                    "them so");
+  train->add_option("--profile", c.profile, "record these steps, as 10:13 (both included), for ui.perfetto.dev")
+      ->type_name("FIRST:LAST");
 }
 
 void add_generate(CLI::App& app, GenerateCommand& c) {
@@ -93,6 +99,7 @@ int run_app(int argc, char** argv) {
   add_config_commands(app, action);
   add_golden_commands(app, action);
   add_completion_command(app, action);
+  add_debug_commands(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

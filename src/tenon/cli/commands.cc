@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tenon/aot/step_report.h"
+#include "tenon/base/text.h"
 #include "tenon/base/utf8.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
@@ -20,6 +21,11 @@ T option(const char* name, Result<T> value) {
   if (value.ok()) return *value;
   Error e = value.error();
   throw e.prefix(name);
+}
+
+Result<bool> parse_trap(const std::string& text) {
+  if (text == "nonfinite") return true;
+  return Error(ErrorCode::invalid_argument, "nothing to trap is called so").got(quote_text(text)).expected("nonfinite");
 }
 
 void check_utf8(const std::string& prompt) {
@@ -39,6 +45,8 @@ void run_train(const TrainCommand& command) {
   options.dir = command.dir.empty() ? "runs/" + run_name(command.experiment.experiment) : command.dir;
   options.platform = command.platform;
   options.resume = option("--resume", parse_resume(command.resume));
+  if (command.trap) options.trap_non_finite = option("--trap", parse_trap(*command.trap));
+  if (command.profile) options.profile = option("--profile", parse_step_range(*command.profile));
   print_text(to_toml(config));
   train(config, options);
 }

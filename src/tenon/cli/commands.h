@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace tenon {
 struct TrainCommand {
   ExperimentOptions experiment;
   std::string dir, platform = "cpu", resume = "auto";
+  std::optional<std::string> trap, profile;
 };
 void run_train(const TrainCommand& command);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tenon/base/span.h"
+
 namespace tenon {
 
 Prefetcher::Prefetcher(const Dataset& dataset, int64_t first_step, size_t depth)
@@ -17,6 +19,7 @@ Prefetcher::~Prefetcher() {
 }
 
 std::optional<Batch> Prefetcher::next() {
+  const Span span("wait for a batch");
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !ready_.empty() || finished_; });
   if (ready_.empty()) {
@@ -31,10 +34,11 @@ std::optional<Batch> Prefetcher::next() {
 }
 
 void Prefetcher::run(int64_t step) {
+  name_thread("data");
   std::exception_ptr failure;
   try {
     const std::optional<int64_t> end = dataset_.num_batches();
-    while (!(end && step >= *end) && push(dataset_.batch(step))) ++step;
+    while (!(end && step >= *end) && push(make(step))) ++step;
   } catch (...) {
     failure = std::current_exception();
   }
@@ -44,6 +48,11 @@ void Prefetcher::run(int64_t step) {
     finished_ = true;
   }
   changed_.notify_all();
+}
+
+Batch Prefetcher::make(int64_t step) const {
+  const Span span("make batch of step", step + 1);
+  return dataset_.batch(step);
 }
 
 bool Prefetcher::push(Batch batch) {

@@ -29,6 +29,7 @@ class Prefetcher {
 
  private:
   void run(int64_t step);
+  Batch make(int64_t step) const;
   // Waits for room, then adds; false when the consumer is gone.
   bool push(Batch batch);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tenon/base/file.h"
+#include "tenon/base/span.h"
 #include "tenon/base/text.h"
 #include "tenon/config/text.h"
 #include "tenon/data/prefetch.h"
@@ -30,8 +31,11 @@ Run::Run(const Trainer& trainer, const RunOptions& options)
 Run::~Run() = default;
 
 TrainResult Run::train() {
+  name_thread("main");
   open_dir();
   find_checkpoint();
+  const int64_t first_step = (checkpoint_ ? checkpoint_->step() : 0) + 1;
+  profile_ = std::make_unique<StepProfile>(options_.profile, options_.dir, first_step, config_.max_steps);
   compile_programs();
   start();
   open_summaries();
@@ -136,16 +140,37 @@ void Run::loop() {
   Prefetcher batches(trainer_.data(), step_);
   steps_time_.start();
   while (step_ < config_.max_steps && !stop_.requested()) {
+    begin_profile();
     const std::optional<Batch> batch = batches.next();
     if (!batch) break;
-    Array metrics = session_->train_step(step_, *batch);
-    settle();  // of the step before, while this one runs
-    saver_->check();
-    pending_ = Pending{step_++, std::move(metrics)};
-    pause_if_due();
+    step(*batch);
+    end_profile();
   }
   settle();
   steps_time_.stop();
+}
+
+void Run::step(const Batch& batch) {
+  const Span span("step", step_ + 1);
+  Array metrics = session_->train_step(step_, batch);
+  settle();  // of the step before, while this one runs
+  saver_->check();
+  pending_ = Pending{step_++, std::move(metrics)};
+  if (options_.trap_non_finite && settle()) leave_trapped(step_, batch);
+  pause_if_due();
+}
+
+void Run::begin_profile() {
+  if (!profile_->begins_with(step_ + 1)) return;
+  for (const std::string& line : profile_->begin(*options_.backend)) log_.line(line);
+}
+
+// What was begun is waited for, so that the recording has it whole.
+void Run::end_profile() {
+  if (!profile_->ends_with(step_)) return;
+  settle();
+  saver_->wait();
+  for (const std::string& line : profile_->end()) log_.line(line);
 }
 
 // Evaluating and saving aren't counted as time of the steps.
@@ -159,10 +184,15 @@ void Run::pause_if_due() {
   steps_time_.start();
 }
 
-void Run::settle() {
-  if (!pending_) return;
+Literal Run::read_metrics(const Pending& done) {
+  const Span span("wait for step", done.step + 1);
+  return done.metrics.to_literal();
+}
+
+bool Run::settle() {
+  if (!pending_) return false;
   const Pending done = *std::exchange(pending_, std::nullopt);
-  const Literal values = done.metrics.to_literal();
+  const Literal values = read_metrics(done);
   Scalars metrics;
   for (size_t i = 0; i < session_->metric_names().size(); ++i) {
     metrics[session_->metric_names()[i]] = values.as_double(static_cast<int64_t>(i));
@@ -173,15 +203,18 @@ void Run::settle() {
   window_.loss += metrics.at("loss");
   window_.tokens += metrics.at("num_tokens");
   tokens_ += metrics.at("num_tokens");
-  if (metrics.at("skipped_in_a_row") > 0) {
+  const bool skipped = metrics.at("skipped_in_a_row") > 0;
+  if (skipped) {
     log_.line(fmt::format("warning: step {} was skipped: loss {}, gradient norm {}", count, metrics.at("loss"),
                           metrics.at("grad_norm")));
   }
   if (is_due(count, config_.log_every_n_steps) || count == config_.max_steps) log_window(count, metrics);
   log_.bar(progress(count));
-  if (metrics.at("skipped_in_a_row") >= static_cast<double>(trainer_.learner().max_skipped_steps())) {
+  if (metrics.at("skipped_in_a_row") >= static_cast<double>(trainer_.learner().max_skipped_steps()) &&
+      !options_.trap_non_finite) {
     leave_non_finite(count, metrics);
   }
+  return skipped;
 }
 
 Progress Run::progress(int64_t step) const {
@@ -213,6 +246,7 @@ void Run::log_window(int64_t step, const Scalars& metrics) {
 
 void Run::evaluate() {
   if (held_out_ == nullptr) return;
+  const Span span("evaluate after step", step_);
   const std::optional<EvalResult> eval = session_->evaluate(*held_out_, &stop_.flag());
   if (!eval) return;
   evaluated_step_ = step_;
@@ -224,6 +258,7 @@ void Run::evaluate() {
 }
 
 void Run::save() {
+  const Span span("start to save step", step_);
   SaveRequest request;
   request.step = step_;
   request.tensors = session_->export_state();
@@ -234,6 +269,7 @@ void Run::save() {
 }
 
 void Run::write_summaries(int64_t step, const Scalars& scalars) {
+  const Span span("write summaries");
   for (const auto& writer : summaries_) writer->write(step, scalars).value();
 }
 
@@ -244,6 +280,18 @@ void Run::leave_interrupted() {
               fmt::format("stopped by {} after step {}; everything is saved", stop_.name(), step_))
       .at(join_path(options_.dir, step_dir_name(step_)))
       .hint("run it again to go on");
+}
+
+void Run::leave_trapped(int64_t step, const Batch& batch) {
+  saver_->wait();
+  log_.line(fmt::format("trap: step {} runs again with its values looked at", step));
+  const NonFiniteReport report = session_->trap(step - 1, batch);
+  log_.line(format_report(report));
+  throw Error(ErrorCode::non_finite, fmt::format("step {}: {} isn't finite, from {} on", step, report.target,
+                                                 report.op.empty() ? "a parameter" : "the op " + report.op))
+      .at(report.path)
+      .got(to_string(report.value))
+      .hint("lines that begin with \"trap:\" above have the ranges; the last checkpoint is untouched");
 }
 
 void Run::leave_non_finite(int64_t step, const Scalars& metrics) {

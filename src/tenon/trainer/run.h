@@ -58,15 +58,22 @@ class Run {
   void report_config_changes(const OpenedCheckpoint& checkpoint);
   void open_summaries();
   void loop();
+  void step(const Batch& batch);
   void pause_if_due();
-  // Reads the metrics of the step before, if they weren't yet.
-  void settle();
+  // Around each step: starts and ends the recording where it is due.
+  void begin_profile();
+  void end_profile();
+  // Reads the metrics of the step before, if they weren't yet. Returns whether that step was skipped.
+  bool settle();
+  static Literal read_metrics(const Pending& done);
   void log_window(int64_t step, const Scalars& metrics);
   Progress progress(int64_t step) const;
   void evaluate();
   void save();
   void write_summaries(int64_t step, const Scalars& scalars);
   [[noreturn]] void leave_interrupted();
+  // After `batch` was step `step`'s, and its metrics are in.
+  [[noreturn]] void leave_trapped(int64_t step, const Batch& batch);
   [[noreturn]] void leave_non_finite(int64_t step, const Scalars& metrics);
 
   const Trainer& trainer_;
@@ -81,6 +88,7 @@ class Run {
   std::unique_ptr<TrainSession> session_;
   std::unique_ptr<Dataset> held_out_;
   std::vector<std::unique_ptr<SummaryWriter>> summaries_;
+  std::unique_ptr<StepProfile> profile_;
 
   int64_t step_ = 0;  // steps started
   std::optional<Pending> pending_;

@@ -9,17 +9,19 @@
 
 namespace tenon {
 
-// x + tanh(x w + b).
+// (x + tanh(x w + b)) * gain.
 class TinyLayer final : public Module {
  public:
   struct Config : Module::Config {
     Required<int64_t> dim;
-    TENON_CONFIG(dim)
+    double gain = 1;
+    TENON_CONFIG(dim, gain)
   };
   explicit TinyLayer(const Config& config);
   Tensor forward(const Tensor& x) const;
 
  private:
+  double gain_;
   Param w_, b_;
 };
 
@@ -33,7 +35,8 @@ class TinyModel final : public Model {
     StackForm form = StackForm::scan;
     // A batch with this token in it has a loss of NaN.
     int64_t poison = -1;
-    TENON_CONFIG(dim, repeats, form, poison)
+    double gain = 1;  // of every layer
+    TENON_CONFIG(dim, repeats, form, poison, gain)
   };
   explicit TinyModel(const Config& config);
   LossSum forward(const Nest& batch) const override;

@@ -19,18 +19,19 @@
 
 namespace tenon {
 
-TENON_MODULE(TinyLayer, Module, "x + tanh(x w + b)")
+TENON_MODULE(TinyLayer, Module, "(x + tanh(x w + b)) * gain")
 TENON_MODULE(TinyModel, Model, "predicts the next byte from this one")
 
 TinyLayer::TinyLayer(const Config& c)
     : Module(c),
+      gain_(c.gain),
       w_(this, "w", {c.dim, c.dim}, {.partition = {"fsdp", "model"}}),
       b_(this, "b", {c.dim}, {.init = Constant{}, .decay_scale = 0}) {}
 
 Tensor TinyLayer::forward(const Tensor& x) const {
   const Tensor y = tanh(dot_general(x, w_, {{}, {}, {2}, {0}}) + b_);
   summary("mean_square", mean(y * y, {0, 1, 2}));
-  return x + y;
+  return gain_ == 1 ? x + y : (x + y) * gain_;
 }
 
 TinyModel::Config::Config() = default;
@@ -42,7 +43,10 @@ TinyModel::TinyModel(const Config& c)
       out_(this, "out", {c.dim, kVocab}, {.partition = {"fsdp", "model"}}),
       seen_(this, "seen", {}),
       layers_(this, "layers", std::vector<Slot<TinyLayer>>(2, TinyLayer::Config{}), c.repeats, c.form,
-              [&](TinyLayer::Config& l) { l.dim = c.dim; }) {}
+              [&](TinyLayer::Config& l) {
+                l.dim = c.dim;
+                l.gain = c.gain;
+              }) {}
 
 LossSum TinyModel::forward(const Nest& batch) const {
   const Tensor &ids = batch.at("input_ids"), &labels = batch.at("target_labels");

@@ -40,6 +40,8 @@ class RunTest : public testing::Test {
   Error failure(const std::string& name, const Trainer::Config& config, Resume resume = Resume::automatic);
 
   std::string root_, output_;
+  std::optional<StepRange> profile_;
+  bool trap_ = false;
 };
 
 }  // namespace tenon

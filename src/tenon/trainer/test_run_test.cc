@@ -106,6 +106,8 @@ TrainResult RunTest::run(const std::string& name, const Trainer::Config& config,
   options.resume = resume;
   options.out = out;
   options.backend = cpu(devices);
+  options.profile = profile_;
+  options.trap_non_finite = trap_;
   try {
     const TrainResult result = train(config, options);
     close();

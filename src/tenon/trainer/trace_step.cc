@@ -6,15 +6,20 @@
 namespace tenon {
 
 StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, KernelList kernels) {
-  return {config.mesh.resolve(num_devices), batch_types(config.data->batch_size, config.data->sequence_length),
-          config.accumulation, std::move(kernels)};
+  return {config.mesh.resolve(num_devices),
+          batch_types(config.data->batch_size, config.data->sequence_length),
+          config.accumulation,
+          std::move(kernels),
+          {}};
 }
 
-TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, KernelList kernels) {
+TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, KernelList kernels,
+                            PassObserver observe) {
   validate(config);
   const std::unique_ptr<Model> model = build_part("model", config.model);
   const std::unique_ptr<Learner> learner = build_part("learner", config.learner);
-  const StepSettings settings = step_settings(config, num_devices, std::move(kernels));
+  StepSettings settings = step_settings(config, num_devices, std::move(kernels));
+  settings.pass_observer = std::move(observe);
   return {settings.mesh, make_train_program(*model, *learner, settings)};
 }
 

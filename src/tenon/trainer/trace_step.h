@@ -9,12 +9,14 @@ namespace tenon {
 // The train step of a run on so many devices, which have `kernels`. Throws `mesh_mismatch`.
 StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, KernelList kernels);
 
-// What Trainer::run compiles on so many devices that have `kernels`, traced without reading any data.
+// What Trainer::run compiles on so many devices, which have `kernels`, traced without reading any data. `observe` sees
+// its graph.
 struct TracedStep {
   Mesh mesh;
   TrainProgram step;
 };
 // Checks the whole config. Throws as Trainer, step_settings and make_train_program do.
-TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, KernelList kernels = {});
+TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, KernelList kernels = {},
+                            PassObserver observe = {});
 
 }  // namespace tenon

@@ -1,5 +1,6 @@
 #include "tenon/trainer/train_session.h"
 
+#include "tenon/base/span.h"
 #include "tenon/data/prefetch.h"
 
 namespace tenon {
@@ -40,13 +41,15 @@ void TrainSession::restore(const OpenedCheckpoint& checkpoint) {
 }
 
 void TrainSession::add_batch(std::vector<Array>& args, const Batch& batch) const {
+  auto name = settings_.step.batch.begin();
   for (const Literal* literal : batch_arrays(batch)) {
+    const Span span("transfer", (name++)->first);
     args.push_back(Array::from_literal(settings_.backend, settings_.step.mesh, batch_partition(), *literal));
   }
 }
 
-Array TrainSession::train_step(int64_t step, const Batch& batch) {
-  check(!state_.empty(), "train_step: no state");
+std::vector<Array> TrainSession::step_arguments(int64_t step, const Batch& batch) const {
+  check(!state_.empty(), "a step: no state");
   std::vector<double> scalars;
   for (const auto& [name, value] : learner_.scalars(step)) scalars.push_back(value);
   std::vector<Array> args = state_;
@@ -54,6 +57,12 @@ Array TrainSession::train_step(int64_t step, const Batch& batch) {
   args.push_back(on_devices(Literal::scalar_int(DType::i32, step)));
   args.push_back(on_devices(Literal::from(DType::f32, {static_cast<int64_t>(scalars.size())}, scalars)));
   add_batch(args, batch);
+  return args;
+}
+
+Array TrainSession::train_step(int64_t step, const Batch& batch) {
+  const std::vector<Array> args = step_arguments(step, batch);
+  const Span span("execute train step");
   std::vector<Array> results = train_(args);
   Array metrics = std::move(results.back());
   results.pop_back();
@@ -61,14 +70,24 @@ Array TrainSession::train_step(int64_t step, const Batch& batch) {
   return metrics;
 }
 
+NonFiniteReport TrainSession::trap(int64_t step, const Batch& batch) const {
+  return trap_non_finite(model_, learner_, settings_.step, settings_.backend, step_arguments(step, batch),
+                         settings_.cache);
+}
+
 std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const std::atomic<bool>* stop) {
   check(!state_.empty(), "evaluate: no state");
   const Executable& eval = prepare_eval();
   const std::vector<Array> model_state(state_.begin(), state_.begin() + static_cast<int64_t>(layout().model.size()));
+  const auto execute = [](const Executable& program, const std::vector<Array>& args) {
+    const Span span("execute eval step");
+    return program(args)[0];
+  };
   double sum = 0, weight = 0;
   Array pending;
   const auto read_pending = [&] {
     if (!pending) return;
+    const Span span("wait for eval step");
     const Literal both = pending.to_literal();
     sum += both.as_double(0);
     weight += both.as_double(1);
@@ -78,7 +97,7 @@ std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const s
     if (stop != nullptr && stop->load()) return std::nullopt;
     std::vector<Array> args = model_state;
     add_batch(args, *batch);
-    Array next = eval(args)[0];
+    Array next = execute(eval, args);
     read_pending();
     pending = std::move(next);
   }
@@ -89,6 +108,7 @@ std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const s
 std::vector<std::pair<std::string, Literal>> TrainSession::export_state() const {
   std::vector<std::pair<std::string, Literal>> out;
   for (size_t i = 0; i < state_.size(); ++i) {
+    const Span span("copy to host", layout().arrays[i].name);
     auto tensors = to_file_tensors(layout().arrays[i], state_[i].to_literal());
     std::move(tensors.begin(), tensors.end(), std::back_inserter(out));
   }

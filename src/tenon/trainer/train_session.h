@@ -13,6 +13,7 @@
 #include "tenon/data/dataset.h"
 #include "tenon/runtime/executable.h"
 #include "tenon/trainer/train_step.h"
+#include "tenon/trainer/trap.h"
 
 namespace tenon {
 
@@ -52,12 +53,16 @@ class TrainSession {
 
   // Runs step `step` (from 0) on a batch and returns its metrics, f32[metric_names], which may still be on the way.
   Array train_step(int64_t step, const Batch& batch);
+  // Where step `step`, which has just run on this batch and was skipped, went non-finite: skipped steps leave what it
+  // read as it was. Throws as trap_non_finite does.
+  NonFiniteReport trap(int64_t step, const Batch& batch) const;
   // All batches of `dataset` in order; none when `stop` becomes true.
   std::optional<EvalResult> evaluate(const Dataset& dataset, const std::atomic<bool>* stop = nullptr);
   // The state as files hold it. Waits for the last step.
   std::vector<std::pair<std::string, Literal>> export_state() const;
 
  private:
+  std::vector<Array> step_arguments(int64_t step, const Batch& batch) const;
   void add_batch(std::vector<Array>& args, const Batch& batch) const;
   Array on_devices(const Literal& literal) const;
 

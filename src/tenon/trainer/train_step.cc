@@ -9,7 +9,7 @@
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
 #include "tenon/nn/initializers.h"
-#include "tenon/runtime/jit.h"
+#include "tenon/passes/dce.h"
 #include "tenon/trainer/gradients.h"
 
 namespace tenon {
@@ -125,7 +125,11 @@ class StepTracer {
         settings_(settings),
         scalar_names_(std::move(scalar_names)) {}
 
-  std::vector<Tensor> operator()(const std::vector<Tensor>& tensors) {
+  struct Step {
+    std::vector<Tensor> results;
+    Tensor loss, grad_norm;
+  };
+  Step operator()(const std::vector<Tensor>& tensors) {
     Arguments args(tensors);
     const Nest model_state = args.take_all(layout_.model), learner_state = args.take_all(layout_.learner);
     const Tensor seed = args.take(), step = args.take(), scalars = args.take();
@@ -142,7 +146,7 @@ class StepTracer {
     const Learner::Update update =
         learner_.update(layout_.model, params, g.grads, learner_state, g.loss, step, unpack(scalars));
     current_trace().set_path("");
-    return results(model_state, g, update);
+    return {results(model_state, g, update), g.loss, update.grad_norm};
   }
 
   const std::vector<std::string>& metric_names() const { return metrics_.names(); }
@@ -223,6 +227,26 @@ StateLayout layout_state(const Model& model, const Learner& learner) {
   return out;
 }
 
+namespace {
+
+Signature train_signature(const StateLayout& layout, size_t num_scalars, const StepSettings& settings) {
+  Signature in;
+  in.add_state(layout, layout.arrays.size(), settings.mesh);
+  in.add("seed", kSeedType);
+  in.add("step", {DType::i32, {}});
+  in.add("scalars", {DType::f32, {static_cast<int64_t>(num_scalars)}});
+  in.add_batch(settings.batch);
+  return in;
+}
+
+std::vector<std::string> scalar_names(const Learner& learner) {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : learner.scalars(0)) out.push_back(name);
+  return out;
+}
+
+}  // namespace
+
 Program make_init_program(const Model& model, const Learner& learner, const Mesh& mesh) {
   const StateLayout layout = layout_state(model, learner);
   Signature in;
@@ -241,17 +265,11 @@ TrainProgram make_train_program(const Model& model, const Learner& learner, cons
   check_batch(settings);
   TrainProgram out;
   out.layout = layout_state(model, learner);
-  for (const auto& [name, value] : learner.scalars(0)) out.scalar_names.push_back(name);
-  const size_t num_state = out.layout.arrays.size();
-  Signature in;
-  in.add_state(out.layout, num_state, settings.mesh);
-  in.add("seed", kSeedType);
-  in.add("step", {DType::i32, {}});
-  in.add("scalars", {DType::f32, {static_cast<int64_t>(out.scalar_names.size())}});
-  in.add_batch(settings.batch);
+  out.scalar_names = scalar_names(learner);
+  const Signature in = train_signature(out.layout, out.scalar_names.size(), settings);
 
   StepTracer tracer(model, learner, out.layout, settings, out.scalar_names);
-  Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& args) { return tracer(args); });
+  Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& args) { return tracer(args).results; });
   out.metric_names = tracer.metric_names();
   std::vector<PartitionSpec> result_specs = state_specs(out.layout);
   result_specs.emplace_back();  // metrics
@@ -260,7 +278,24 @@ TrainProgram make_train_program(const Model& model, const Learner& learner, cons
     if (pass == &passes().front()) out.flops = count_flops(*g.trace, g.root);
     if (settings.pass_observer) settings.pass_observer(pass, g);
   };
-  out.program = finish(graph, settings.mesh, in, std::move(result_specs), num_state, settings.kernels, observer);
+  out.program =
+      finish(graph, settings.mesh, in, std::move(result_specs), out.layout.arrays.size(), settings.kernels, observer);
+  return out;
+}
+
+TracedLoss trace_loss(const Model& model, const Learner& learner, const StepSettings& settings) {
+  check_batch(settings);
+  const StateLayout layout = layout_state(model, learner);
+  const std::vector<std::string> scalars = scalar_names(learner);
+  const Signature in = train_signature(layout, scalars.size(), settings);
+  StepTracer tracer(model, learner, layout, settings, scalars);
+  TracedLoss out;
+  out.graph = make_graph(in.types, [&](const std::vector<Tensor>& args) {
+    const StepTracer::Step step = tracer(args);
+    return std::vector<Tensor>{step.loss, step.grad_norm};
+  });
+  eliminate_dead_code(out.graph);
+  out.spec = {settings.mesh, in.specs, {}, in.names, 0, settings.kernels, {}};
   return out;
 }
 

@@ -12,8 +12,7 @@
 #include "tenon/data/dataset.h"
 #include "tenon/nn/model.h"
 #include "tenon/optim/learner.h"
-#include "tenon/passes/pipeline.h"
-#include "tenon/runtime/program.h"
+#include "tenon/runtime/jit.h"
 
 namespace tenon {
 
@@ -56,6 +55,15 @@ struct TrainProgram {
 };
 // Throws what tracing throws, with the module's path, and `mesh_mismatch` when the batch doesn't divide over the mesh.
 TrainProgram make_train_program(const Model& model, const Learner& learner, const StepSettings& settings);
+
+// The train step's graph with two results, the loss and the gradient norm (f32 scalars), and without what they don't
+// need; and how to compile it. It takes the train step's arguments and donates none. Traced anew, its values have the
+// same ids. Throws as make_train_program does.
+struct TracedLoss {
+  Graph graph;
+  ProgramSpec spec;
+};
+TracedLoss trace_loss(const Model& model, const Learner& learner, const StepSettings& settings);
 
 // (the model's part of the state…, batch…) -> f32[2]: sum of losses, number of tokens.
 Program make_eval_program(const Model& model, const StepSettings& settings);

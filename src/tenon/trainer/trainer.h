@@ -16,6 +16,7 @@
 
 #include "tenon/config/config.h"
 #include "tenon/trainer/mesh_config.h"
+#include "tenon/trainer/profile.h"
 
 namespace tenon {
 
@@ -34,6 +35,11 @@ struct RunOptions {
   std::string dir;
   std::string platform = "cpu";
   Resume resume = Resume::automatic;
+  // Ends the run at the first step whose loss or gradients aren't finite, and says where they went so. Waits for each
+  // step before the next one starts.
+  bool trap_non_finite = false;
+  // Steps to record, into `dir`/profile.
+  std::optional<StepRange> profile = {};
   // Prints the final line only.
   bool quiet = false;
   std::FILE* out = stdout;
@@ -82,9 +88,10 @@ class Trainer final : public Configurable {
   const Learner& learner() const { return *learner_; }
   const Dataset& data() const { return *data_; }
 
-  // Trains until max_steps. Throws `interrupted` after a SIGINT or SIGTERM, when everything is saved; `non_finite` when
-  // the learner's limit of skipped steps is reached; `io` when another run has the directory; `incompatible` when its
-  // checkpoint is of another architecture; and what compiling and saving throw.
+  // Trains until max_steps. Throws `invalid_argument` when steps to profile aren't in it; `interrupted` after a SIGINT
+  // or SIGTERM, when everything is saved; `non_finite` when the learner's limit of skipped steps is reached, or at the
+  // first when it is trapped; `io` when another run has the directory; `incompatible` when its checkpoint is of another
+  // architecture; and what compiling and saving throw.
   TrainResult run(const RunOptions& options) const;
 
  private:

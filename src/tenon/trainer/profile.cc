@@ -1,0 +1,95 @@
+#include "tenon/trainer/profile.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tenon/base/file.h"
+#include "tenon/base/text.h"
+#include "tenon/pjrt/device_profiler.h"
+#include "tenon/runtime/backend.h"
+
+namespace tenon {
+
+Result<StepRange> parse_step_range(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon != std::string_view::npos) {
+    const Result<int64_t> first = parse_int(text.substr(0, colon)), last = parse_int(text.substr(colon + 1));
+    if (first && last && *first >= 1 && *first <= *last) return StepRange{*first, *last};
+  }
+  return Error(ErrorCode::invalid_argument, "not a range of steps")
+      .got(quote_text(text))
+      .expected("the first and the last step, as 10:13, counted from 1");
+}
+
+std::string to_string(const StepRange& range) { return fmt::format("{}:{}", range.first, range.last); }
+
+std::string to_chrome_trace(const SpanRecording& recording) {
+  using nlohmann::json;
+  json events = json::array();
+  events.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", "tenon"}}}});
+  for (const auto& [thread, name] : recording.thread_names) {
+    events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", thread}, {"args", {{"name", name}}}});
+  }
+  const auto micros = [](double seconds) { return seconds * 1e6; };
+  for (const SpanEvent& e : recording.events) {
+    events.push_back({{"name", e.name},
+                      {"ph", "X"},
+                      {"pid", 1},
+                      {"tid", e.thread},
+                      {"ts", micros(e.begin_s - recording.begin_s)},
+                      {"dur", micros(e.end_s - e.begin_s)}});
+  }
+  const json out{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
+  return out.dump(-1, ' ', true, json::error_handler_t::replace) + "\n";
+}
+
+StepProfile::StepProfile(const std::optional<StepRange>& range, std::string dir, int64_t first_step, int64_t last_step)
+    : range_(range), dir_(std::move(dir)) {
+  if (!range_ || (first_step <= range_->first && range_->last <= last_step)) return;
+  throw Error(ErrorCode::invalid_argument, "the steps to profile aren't among those of this run")
+      .at("profile")
+      .got(to_string(*range_))
+      .expected(first_step <= last_step ? fmt::format("steps from {} to {}", first_step, last_step)
+                                        : "a run that has steps to do");
+}
+
+StepProfile::~StepProfile() {
+  if (recording_) stop_recording();
+}
+
+std::vector<std::string> StepProfile::begin(const Backend& backend) {
+  std::vector<std::string> lines;
+  Result<std::unique_ptr<pjrt::DeviceProfiler>> device = pjrt::DeviceProfiler::start(backend.client().plugin());
+  if (device) {
+    device_ = std::move(*device);
+  } else if (device.error().code() == ErrorCode::unsupported) {
+    lines.push_back(fmt::format("profile: the plugin of {} has no profiler: host spans only", backend.platform()));
+  } else {
+    lines.push_back(fmt::format("warning: the plugin's profiler doesn't start: {}", device.error().what()));
+  }
+  start_recording();
+  recording_ = true;
+  return lines;
+}
+
+std::vector<std::string> StepProfile::end() {
+  const SpanRecording recording = stop_recording();
+  recording_ = false;
+  make_dirs(join_path(dir_, "profile")).value();
+  const std::string stem = join_path(dir_, fmt::format("profile/steps_{}_{}", range_->first, range_->last));
+  write_file_atomic(stem + ".trace.json", to_chrome_trace(recording)).value();
+  std::vector<std::string> lines{fmt::format("profile: steps {} to {} in {}.trace.json ({} spans; ui.perfetto.dev)",
+                                             range_->first, range_->last, stem, recording.events.size())};
+  if (device_ == nullptr) return lines;
+  const Result<std::string> bytes = std::exchange(device_, nullptr)->stop();
+  if (!bytes) {
+    lines.push_back(fmt::format("warning: the plugin's profiler: {}", bytes.error().what()));
+  } else {
+    write_file_atomic(stem + ".xplane.pb", *bytes).value();
+    lines.push_back(fmt::format("profile: the plugin's own in {}.xplane.pb (XProf, TensorBoard)", stem));
+  }
+  return lines;
+}
+
+}  // namespace tenon
