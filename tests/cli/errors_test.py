@@ -20,11 +20,12 @@ class CommandLine(CommandTest):
 
     def test_help(self):
         config = [["config", command] for command in ("list", "args", "show")]
-        for command in ([], ["train"], ["generate"], ["aot"], ["config"], *config):
+        debug = [["debug"], ["debug", "dump"], ["debug", "inspect"]]
+        for command in ([], ["train"], ["generate"], ["aot"], ["config"], *config, *debug):
             done = self.check(run(*command, "--help"))
             self.assertIn("Exit status: 0 done; 2 wrong input", done.stdout)
             self.assertEqual(done.stderr, "")
-        for option in ("--set", "--config", "--dir", "--platform", "--resume", "--plugin"):
+        for option in ("--set", "--config", "--dir", "--platform", "--resume", "--trap", "--profile", "--plugin"):
             self.assertIn(option, run("train", "--help").stdout)
         for option in ("--prompt", "--max_tokens", "--temperature", "--top_k", "--seed", "--plugin"):
             self.assertIn(option, run("generate", "--help").stdout)
