@@ -23,7 +23,39 @@ OVERLAY = {
     "data.batch_size": BATCH,
     "data.sequence_length": CONFIG["length"],
     "data.eval_fraction": 0.0,
+    # As the peers: their optimizer, a head of its own, an embedding that isn't multiplied.
+    "model.head.type": "LinearHead",
+    "model.embedding.multiplier": 1.0,
+    "learner.optimizer.type": "AdamW",
+    "learner.optimizer.b1": 0.9,
+    "learner.optimizer.b2": 0.99,
+    "learner.optimizer.eps": 1e-8,
+    "learner.optimizer.weight_decay": 0.1,
+    "learner.clip_global_norm": 1.0,
 }
+# What is measured with these kernels off, besides with all on.
+KERNELS = {
+    "attention": ["attention", "attention_backward"],
+    "dot_general": ["dot_general"],
+}
+
+
+def gflop():
+    """Of one step: products of matrices, forward and twice that backward, and attention without what masks save."""
+    dim, length = CONFIG["dim"], CONFIG["length"]
+    weights = CONFIG["layers"] * (4 * dim * dim + 3 * dim * CONFIG["hidden"]) + dim * CONFIG["vocab"]
+    attention = 4 * CONFIG["layers"] * dim * length
+    return 3 * BATCH * length * (2 * weights + attention) / 1e9
+
+
+def fma_peak():
+    """GFLOP/s of this machine's cores, by dtype."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "fma_peak")
+        subprocess.run(["c++", "-O3", "-march=native", "-pthread", "-o", program, os.path.join(HERE, "fma_peak.cc")],
+                       check=True)
+        f32, bf16 = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
+    return {"f32": float(f32), "bf16": float(bf16)}
 
 
 class Peer:
@@ -45,16 +77,21 @@ class Peer:
     def seconds(self, steps):
         self.process.stdin.write(f"{steps}\n")
         self.process.stdin.flush()
-        return self.answer()["seconds"]
+        answer = self.answer()
+        self.peak = answer["peak"]
+        return answer["seconds"]
 
 
 class Tenon:
     """Runs the command anew each time; the compiled step comes from its cache."""
 
-    def __init__(self, binary, dtype, overrides):
+    def __init__(self, binary, dtype, overrides, disabled=()):
         self.binary = binary
         settings = {**OVERLAY, **({"model.compute_dtype": '"bf16"'} if dtype == "bf16" else {})}
+        if disabled:
+            settings["kernels.disable"] = json.dumps(disabled)
         self.sets = [f"{k}={v}" for k, v in settings.items()] + overrides
+        self.host = []
         self.seconds(1)
 
     def seconds(self, steps):
@@ -63,12 +100,18 @@ class Tenon:
             command = [self.binary, "train", "austen", "--dir", run, "--resume", "never"]
             for text in [*self.sets, f"max_steps={warm + steps}", "log_every_n_steps=1"]:
                 command += ["--set", text]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode != 0:
-                raise SystemExit(f"bench: {' '.join(command)}\n{done.stderr}")
+            with open(os.path.join(run, "errors"), "w+") as errors:
+                process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+                if process.returncode != 0:
+                    errors.seek(0)
+                    raise SystemExit(f"bench: {' '.join(command)}\n{errors.read()}")
+            self.peak = usage.ru_maxrss * 1024
             with open(os.path.join(run, "metrics.jsonl")) as lines:
-                rates = [r["train/tokens_per_s"] for r in map(json.loads, lines) if "train/tokens_per_s" in r]
-        return statistics.mean(BATCH * CONFIG["length"] / r for r in rates[warm:])
+                records = [r for r in map(json.loads, lines) if "train/tokens_per_s" in r][warm:]
+        self.host += [r["train/host_ms"] for r in records]
+        return statistics.mean(BATCH * CONFIG["length"] / r["train/tokens_per_s"] for r in records)
 
 
 def contestants(args, dtype):
@@ -79,10 +122,12 @@ def contestants(args, dtype):
             out[name] = Peer(python, "jax_step.py", dtype, env=TUNED if name == "jax_tuned" else None)
         else:
             out[name] = Peer(python, "torch_step.py", dtype, name.removeprefix("torch_"))
+    for name in args.kernels_off:
+        out[f"tenon without {name}"] = Tenon(args.tenon, dtype, args.set, KERNELS[name])
     return out
 
 
-def measure(args, dtype):
+def measure(args, dtype, peak):
     entrants = contestants(args, dtype)
     times = {name: [] for name in entrants}
     for _ in range(args.rounds):
@@ -90,14 +135,17 @@ def measure(args, dtype):
             times[name].append(entrant.seconds(args.steps))
     for name, seconds in times.items():
         middle = statistics.median(seconds)
-        print(f"{dtype} {name}: {middle:.3f} s a step (from {min(seconds):.3f} to {max(seconds):.3f}), "
-              f"{args.gflop / middle:.0f} GFLOP/s")
+        rate = gflop() / middle
+        print(f"{dtype} {name}: {middle:.3f} s a step (from {min(seconds):.3f} to {max(seconds):.3f}), {rate:.0f} GFLOP/s, "
+              f"{rate / peak:.2f} of the peak, {entrants[name].peak / 2**20:.0f} MiB at most")
+    print(f"{dtype} tenon: {statistics.median(entrants['tenon'].host):.2f} ms of a step outside the device")
     # A round's ratio is of neighbours in time, so that what else the machine does cancels.
-    ratios = []
+    ratios = {}
     for name in list(times)[1:]:
         each = [t / p for t, p in zip(times["tenon"], times[name])]
-        ratios.append(f"tenon/{name} {statistics.median(each):.3f}")
-    return f"train_step {dtype}: {', '.join(ratios)}"
+        ratios[name] = statistics.median(each)
+        print(f"{dtype} tenon/{name}: {ratios[name]:.3f} (from {min(each):.3f} to {max(each):.3f})")
+    return f"train_step {dtype}: " + ", ".join(f"tenon/{name} {ratios[name]:.3f}" for name in args.peers)
 
 
 def main():
@@ -108,10 +156,14 @@ def main():
     parser.add_argument("--peers", nargs="*", default=["jax", "jax_tuned", "torch_eager", "torch_compile"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=5)
-    parser.add_argument("--gflop", type=float, default=164.0, help="of one step")
+    parser.add_argument("--kernels-off", nargs="*", default=list(KERNELS), choices=list(KERNELS),
+                        help="kernels without which tenon is measured too")
     parser.add_argument("--set", action="append", default=[], help="a field of tenon's config, as in tenon train")
     args = parser.parse_args()
-    lines = [measure(args, dtype) for dtype in args.dtypes]
+    peak = fma_peak()
+    print(f"{gflop():.0f} GFLOP a step; this machine's peak: {peak['f32']:.0f} GFLOP/s in f32, {peak['bf16']:.0f} in bf16",
+          flush=True)
+    lines = [measure(args, dtype, peak[dtype]) for dtype in args.dtypes]
     print("\n".join(lines))
 
 

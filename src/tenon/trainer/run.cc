@@ -186,7 +186,10 @@ void Run::pause_if_due() {
 
 Literal Run::read_metrics(const Pending& done) {
   const Span span("wait for step", done.step + 1);
-  return done.metrics.to_literal();
+  waiting_time_.start();
+  Literal values = done.metrics.to_literal();
+  waiting_time_.stop();
+  return values;
 }
 
 bool Run::settle() {
@@ -233,7 +236,9 @@ void Run::log_window(int64_t step, const Scalars& metrics) {
   p.grad_norm = metrics.at("grad_norm");
   p.learning_rate = trainer_.learner().scalars(step - 1).at("learning_rate");
   p.tokens_per_s = seconds > 0 ? window_.tokens / seconds : 0;
-  window_ = Window{.since = steps_time_.seconds()};
+  const double host_seconds = seconds - (waiting_time_.seconds() - window_.waited_since);
+  const double host_ms = 1000 * host_seconds / static_cast<double>(window_.steps);
+  window_ = Window{.since = steps_time_.seconds(), .waited_since = waiting_time_.seconds()};
 
   log_.line(format_progress(p));
   Scalars out;
@@ -241,6 +246,7 @@ void Run::log_window(int64_t step, const Scalars& metrics) {
   out["train/loss"] = p.loss;
   out["train/learning_rate"] = p.learning_rate;
   out["train/tokens_per_s"] = p.tokens_per_s;
+  out["train/host_ms"] = host_ms;
   write_summaries(step, out);
 }
 

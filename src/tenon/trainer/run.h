@@ -48,7 +48,7 @@ class Run {
   struct Window {
     int64_t steps = 0;
     double loss = 0, tokens = 0;
-    double since = 0;  // on the clock of the steps
+    double since = 0, waited_since = 0;  // on the clocks of the steps and of waiting
   };
 
   void open_dir();
@@ -97,6 +97,8 @@ class Run {
   TrainResult result_;
   // Of this process: time on steps alone, steps whose metrics are in, and their tokens.
   Stopwatch steps_time_;
+  // The part of it that waited for results of the devices.
+  Stopwatch waiting_time_;
   int64_t steps_ = 0;
   double tokens_ = 0;
 };
