@@ -1,7 +1,9 @@
 // The hardware's own kernels: what there is for each platform, and how a plugin gets to know them.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "tenon/base/result.h"
 #include "tenon/passes/select_kernels.h"
@@ -11,6 +13,9 @@ namespace tenon {
 
 // For programs compiled for `platform` ("cpu", "cuda", …), best first; empty where there are none.
 const KernelList& kernels_for(std::string_view platform);
+
+// The ops that some platform has a kernel for, by name, in order.
+std::vector<std::string> kernel_ops();
 
 // Makes the kernels of `platform` known to its plugin, once. Errors: `unsupported` when the plugin can't run own
 // kernels.

@@ -5,11 +5,11 @@
 
 namespace tenon {
 
-StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, KernelList kernels) {
+StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, const KernelList& kernels) {
   return {config.mesh.resolve(num_devices),
           batch_types(config.data->batch_size, config.data->sequence_length),
           config.accumulation,
-          std::move(kernels),
+          config.kernels.allowed(kernels),
           {}};
 }
 

@@ -6,8 +6,9 @@
 
 namespace tenon {
 
-// The train step of a run on so many devices, which have `kernels`. Throws `mesh_mismatch`.
-StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, KernelList kernels);
+// The train step of a run on so many devices, which have `kernels`; the config may disable some. Throws
+// `mesh_mismatch`.
+StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, const KernelList& kernels);
 
 // What Trainer::run compiles on so many devices, which have `kernels`, traced without reading any data. `observe` sees
 // its graph.

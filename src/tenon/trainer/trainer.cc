@@ -14,9 +14,9 @@ namespace tenon {
 
 TENON_MODULE(Trainer, Configurable, "trains a model on data", {"model", "what is trained"},
              {"learner", "from gradients to parameters"}, {"data", "training batches and held-out ones"},
-             {"mesh", "devices along each axis"}, {"max_steps", "steps in all"},
-             {"seed", "of initial parameters and random draws"}, {"accumulation", "microbatches in one step"},
-             {"log_every_n_steps", "steps between log lines"},
+             {"mesh", "devices along each axis"}, {"kernels", "which of the platform's kernels are used"},
+             {"max_steps", "steps in all"}, {"seed", "of initial parameters and random draws"},
+             {"accumulation", "microbatches in one step"}, {"log_every_n_steps", "steps between log lines"},
              {"eval_every_n_steps", "steps between evaluations; 0: at the end only"},
              {"save_every_n_steps", "steps between checkpoints; 0: at the end only"},
              {"keep_last_n", "checkpoints kept"})

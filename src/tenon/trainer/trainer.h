@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "tenon/config/config.h"
+#include "tenon/trainer/kernel_config.h"
 #include "tenon/trainer/mesh_config.h"
 #include "tenon/trainer/profile.h"
 
@@ -66,6 +67,7 @@ class Trainer final : public Configurable {
     Slot<Learner> learner;
     Slot<Dataset> data;
     MeshConfig mesh;
+    KernelConfig kernels;
     Required<int64_t> max_steps;
     // Of the initial parameters and of random draws in the model.
     int64_t seed = 0;
@@ -76,8 +78,8 @@ class Trainer final : public Configurable {
     int64_t save_every_n_steps = 0;
     int64_t keep_last_n = 3;
     void check(Checker& c) const;
-    TENON_CONFIG(model, learner, data, mesh, max_steps, seed, accumulation, log_every_n_steps, eval_every_n_steps,
-                 save_every_n_steps, keep_last_n)
+    TENON_CONFIG(model, learner, data, mesh, kernels, max_steps, seed, accumulation, log_every_n_steps,
+                 eval_every_n_steps, save_every_n_steps, keep_last_n)
   };
   // Builds all parts; errors carry config paths.
   explicit Trainer(const Config& config);
