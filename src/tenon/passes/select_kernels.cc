@@ -21,17 +21,21 @@ class Selector final : public Rewriter {
  private:
   void enter(OpId owner) override {
     owners_.push_back(owner);
-    if (owner != kNoId && is_manual(trace().op(owner))) ++manual_depth_;
+    if (owner == kNoId) return;
+    if (is_manual(trace().op(owner))) ++manual_depth_;
+    if (trace().op(owner).def->kernel != nullptr) ++body_depth_;
   }
   void leave() override {
     const OpId owner = owners_.back();
     owners_.pop_back();
-    if (owner != kNoId && is_manual(trace().op(owner))) --manual_depth_;
+    if (owner == kNoId) return;
+    if (is_manual(trace().op(owner))) --manual_depth_;
+    if (trace().op(owner).def->kernel != nullptr) --body_depth_;
   }
 
   std::vector<Tensor> visit(OpId id) override {
     const OpInfo& op = trace().op(id);
-    if (op.def->kernel == nullptr) return {};
+    if (op.def->kernel == nullptr) return ordinary(op);
     KernelChoice choice{std::string(op.def->name), std::string(trace().path_of(op)), {}, {}, 1};
     std::vector<Tensor> out;
     try {
@@ -52,6 +56,19 @@ class Selector final : public Rewriter {
     }
     report(std::move(choice));
     return out;
+  }
+
+  // The compiler splits ordinary ops over devices, so they are asked for on one only. Kernels' bodies stay as they are.
+  std::vector<Tensor> ordinary(const OpInfo& op) {
+    if (split() || body_depth_ > 0) return {};
+    for (const KernelImplementation& k : kernels_) {
+      if (k.kernel != op.def->name) continue;
+      const KernelUse use{trace(), op, trace().types(op.operands), trace().types(op.results)};
+      if (!k.refuse(use).empty()) continue;
+      report({std::string(op.def->name), std::string(trace().path_of(op)), std::string(k.name), {}, 1});
+      return lower(k, use);
+    }
+    return {};
   }
 
   bool split() const { return mesh_.num_devices() > 1 && manual_depth_ == 0; }
@@ -92,7 +109,7 @@ class Selector final : public Rewriter {
   const Mesh& mesh_;
   std::vector<KernelChoice> choices_;
   std::vector<OpId> owners_;  // of the regions around
-  int manual_depth_ = 0;
+  int manual_depth_ = 0, body_depth_ = 0;
 };
 
 }  // namespace

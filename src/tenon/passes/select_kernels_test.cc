@@ -71,6 +71,37 @@ TEST(SelectKernels, OthersKeepTheirBody) {
   EXPECT_THAT(hlo_text(graph), Not(HasSubstr("custom_call")));
 }
 
+// An ordinary op is asked for too, on one device; only what is taken is told.
+TEST(SelectKernels, TakesOrdinaryOps) {
+  const TensorType matrix{DType::f32, {3, 3}};
+  const auto make = [&] {
+    return make_graph(std::vector<TensorType>{matrix}, [](const std::vector<Tensor>& t) {
+      current_trace().set_path("dense");
+      return std::vector<Tensor>{matmul(t[0], matmul(t[0], t[0]))};
+    });
+  };
+  const KernelList kernels{{"dot_general", "none", takes_none, call}, {"dot_general", "all", takes_all, call}};
+  Graph graph = make();
+  const std::vector<KernelChoice> choices = select_kernels(graph, kernels, Mesh());
+  ASSERT_EQ(choices.size(), 1U);
+  EXPECT_EQ(to_string(choices[0]), "dense: dot_general x2 by all");
+  EXPECT_THAT(hlo_text(graph), Not(HasSubstr("stablehlo.dot_general")));
+  EXPECT_THAT(hlo_text(graph), HasSubstr("stablehlo.custom_call @my_attention(%arg0, %arg0) {api_version = 4 : i32} : "
+                                         "(tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>"));
+
+  Graph refused = make(), split = make();
+  EXPECT_TRUE(select_kernels(refused, {kernels[0]}, Mesh()).empty());
+  EXPECT_TRUE(select_kernels(split, kernels, Mesh{{"data", 2}}).empty());
+  EXPECT_THAT(hlo_text(split), HasSubstr("stablehlo.dot_general"));
+}
+
+TEST(SelectKernels, LeavesBodiesAsTheyAre) {
+  Graph graph = attentions();
+  const std::vector<KernelChoice> choices = select_kernels(graph, {{"dot_general", "all", takes_all, call}}, Mesh());
+  for (const KernelChoice& c : choices) EXPECT_EQ(c.kernel, "attention");
+  EXPECT_THAT(hlo_text(graph), Not(HasSubstr("custom_call")));
+}
+
 TEST(SelectKernels, WhatIsComputedIsTheSame) {
   Graph graph = attentions();
   const std::vector<Literal> args{eighths({DType::f32, {2, 4, 3, 2}}), Literal({DType::i32, {2, 3}})};

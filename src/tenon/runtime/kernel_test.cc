@@ -7,6 +7,7 @@
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/op_cases.h"
+#include "tenon/kernels/cpu/dot.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/jit.h"
 
@@ -116,6 +117,41 @@ TEST_F(Kernels, AttentionIsSplitOverDevices) {
   const PartitionSpec heads{"data", "model"};
   spec.param_specs = {heads, heads, heads, {"data"}, {"data"}, {"data"}, {"data"}};
   expect_body({}, causal(), 1e-5, "cpu:4", spec);
+}
+
+// A product and its gradients have three of the four forms; the fourth is a product with a transposed left side.
+TEST_F(Kernels, ProductsOfMatrices) {
+  if (!has_dot()) GTEST_SKIP() << "this machine lacks the instructions";
+  const auto body = [](const Tensors& t) {
+    const auto f = [](const Tensors& x) { return Tensors{matmul(x[0], x[1])}; };
+    const Vjp both = vjp(f, {t[0], t[1]}, {true, true});
+    Tensors out = both.pull({both.results[0]});
+    out.push_back(both.results[0]);
+    out.push_back(dot_general(t[0], t[1], {{}, {}, {0}, {1}}));
+    return out;
+  };
+  for (const auto& [dtype, tolerance] : {std::pair{DType::f32, 1e-5}, {DType::bf16, 0x1p-7}}) {
+    const std::vector<TensorType> types{{dtype, {70, 65}}, {dtype, {65, 70}}};
+    const std::vector<Literal> args{sample(types[0], -1, 1), sample(types[1], -1, 1, 1)};
+    const Jitted f = jit(Backend::open("cpu"), types, body);
+    const std::vector<KernelChoice>& kernels = f.executable().program().kernels;
+    ASSERT_EQ(kernels.size(), 1U);
+    EXPECT_EQ(to_string(kernels[0]), "dot_general x4 by cpu_dot");
+    const std::vector<Literal> got = f(args), want = interpret(make_graph(types, body), args);
+    for (size_t i = 0; i < 4; ++i) EXPECT_LE(relative(got[i], want[i]), tolerance) << i;
+  }
+}
+
+TEST_F(Kernels, ProductsThatStayWithTheCompiler) {
+  const auto taken = [](DType dtype, int64_t rows) {
+    const std::vector<TensorType> types{{dtype, {rows, 64}}, {dtype, {64, 64}}};
+    Graph graph = make_graph(types, [](const Tensors& t) { return Tensors{matmul(t[0], t[1])}; });
+    return !select_kernels(graph, kernels_for("cpu"), Mesh()).empty();
+  };
+  EXPECT_EQ(taken(DType::f32, 64), has_dot());
+  EXPECT_FALSE(taken(DType::f32, 63));
+  EXPECT_FALSE(taken(DType::f16, 64));
+  EXPECT_FALSE(taken(DType::f64, 64));
 }
 
 TEST_F(Kernels, RefusalsSayWhy) {

@@ -1,0 +1,76 @@
+#include "tenon/kernels/cpu/dot_call.h"
+
+#include <fmt/format.h>
+
+#include "tenon/kernels/cpu/dot.h"
+#include "tenon/kernels/cpu/ffi_support.h"
+
+namespace tenon {
+namespace {
+
+namespace ffi = xla::ffi;
+
+constexpr const char* kTarget = "tenon_cpu_dot";
+
+// ── in programs ──
+
+// Below it, putting an operand in order costs too much of what multiplying saves.
+constexpr int64_t kFewest = 64;
+
+std::string refuse(const KernelUse& use) {
+  const TensorType &lhs = use.operands[0], &rhs = use.operands[1], &out = use.results[0];
+  for (const DType dtype : {lhs.dtype, out.dtype}) {
+    if (dtype != DType::f32 && dtype != DType::bf16) return fmt::format("takes f32 and bf16, not {}", to_string(dtype));
+  }
+  if (lhs.rank() != 2 || rhs.rank() != 2 || out.rank() != 2) return "takes matrices only";
+  const auto depth_at = static_cast<size_t>(use.attrs().dims("lhs_contract")[0]);
+  for (const int64_t size : {out.dims[0], out.dims[1], lhs.dims[depth_at]}) {
+    if (size < kFewest) return fmt::format("a dimension of {} is too small to pay", size);
+  }
+  if (!has_dot()) return "this machine has no AVX512-BF16";
+  return {};
+}
+
+std::vector<Tensor> lower(const KernelUse& use, const std::vector<Tensor>& operands) {
+  const std::string attributes = fmt::format(
+      "api_version = 4 : i32, backend_config = {{lhs_by_depth = {}, rhs_by_depth = {}}}, "
+      "operand_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>], "
+      "result_layouts = [dense<[1, 0]> : tensor<2xindex>]",
+      use.attrs().dims("lhs_contract")[0] == 0, use.attrs().dims("rhs_contract")[0] == 0);
+  return custom_call({kTarget, attributes}, operands, use.results);
+}
+
+// ── when they run ──
+
+Element element_of(ffi::DataType dtype) { return dtype == ffi::F32 ? Element::f32 : Element::bf16; }
+
+ffi::Error run(ffi::ThreadPool pool, ffi::AnyBuffer lhs, ffi::AnyBuffer rhs, ffi::Result<ffi::AnyBuffer> result,
+               bool lhs_by_depth, bool rhs_by_depth) {
+  const auto out = result->dimensions();
+  const DotShape shape{out[0],
+                       out[1],
+                       lhs.dimensions()[lhs_by_depth ? 0 : 1],
+                       lhs_by_depth,
+                       rhs_by_depth,
+                       element_of(lhs.element_type()),
+                       element_of(result->element_type())};
+  dot(shape, {lhs.untyped_data(), rhs.untyped_data(), result->untyped_data()}, workers_of(pool));
+  return ffi::Error::Success();
+}
+
+XLA_FFI_DEFINE_HANDLER(kDot, run,
+                       ffi::Ffi::Bind()
+                           .Ctx<ffi::ThreadPool>()
+                           .Arg<ffi::AnyBuffer>()
+                           .Arg<ffi::AnyBuffer>()
+                           .Ret<ffi::AnyBuffer>()
+                           .Attr<bool>("lhs_by_depth")
+                           .Attr<bool>("rhs_by_depth"));
+
+}  // namespace
+
+KernelList dot_kernels() { return {{"dot_general", "cpu_dot", refuse, lower}}; }
+
+std::map<std::string, void*> dot_handlers() { return {{kTarget, reinterpret_cast<void*>(kDot)}}; }
+
+}  // namespace tenon
