@@ -31,9 +31,9 @@ std::string refuse(const KernelUse& use) {
   return {};
 }
 
-// Arrays [B,N,T,H] are asked for with each token's heads side by side, which is how projections make them.
+// The compiler keeps arrays row-major in loops, as what the backward pass needs: another order here only adds copies.
 std::string layout(const TensorType& type) {
-  if (type.rank() == 4) return "dense<[3, 1, 2, 0]> : tensor<4xindex>";
+  if (type.rank() == 4) return "dense<[3, 2, 1, 0]> : tensor<4xindex>";
   return type.rank() == 3 ? "dense<[2, 1, 0]> : tensor<3xindex>" : "dense<[1, 0]> : tensor<2xindex>";
 }
 std::string layouts(const std::vector<TensorType>& types) {
@@ -61,7 +61,7 @@ struct Options {
   int64_t window;
 };
 
-HeadStrides strides(int64_t heads, int64_t tokens, int64_t H) { return {tokens * heads * H, H, heads * H}; }
+HeadStrides strides(int64_t heads, int64_t tokens, int64_t H) { return {tokens * heads * H, tokens * H, H}; }
 
 AttentionShape shape_of(const ffi::AnyBuffer& query, const ffi::AnyBuffer& key, const Options& o) {
   const auto q = query.dimensions(), k = key.dimensions();
