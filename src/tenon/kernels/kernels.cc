@@ -15,7 +15,9 @@ const KernelList& kernels_for(std::string_view platform) {
 
 std::vector<std::string> kernel_ops() {
   std::set<std::string> out;
-  for (const KernelImplementation& k : kernels_for("cpu")) out.emplace(k.kernel);
+  for (const char* platform : {"cpu", "cuda"}) {
+    for (const KernelImplementation& k : kernels_for(platform)) out.emplace(k.kernel);
+  }
   return {out.begin(), out.end()};
 }
 

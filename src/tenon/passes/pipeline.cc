@@ -12,7 +12,7 @@ std::span<const Pass> passes() {
        [](Graph& graph, PassContext&) { eliminate_dead_code(graph); }},
       {"eliminate_common_subexpressions", "computes once what is computed twice, unless recomputation wants it so",
        [](Graph& graph, PassContext&) { eliminate_common_subexpressions(graph); }},
-      {"select_kernels", "puts the platform's own kernels in the place of kernel ops' bodies",
+      {"select_kernels", "puts the platform's own kernels in the place of kernel ops' bodies and of ordinary ops",
        [](Graph& graph, PassContext& c) { c.kernel_choices = select_kernels(graph, c.kernels, c.mesh); }},
       {"simplify", "rewrites ops into fewer or cheaper ones and folds constants, by the rules below",
        [](Graph& graph, PassContext&) { simplify(graph); }},

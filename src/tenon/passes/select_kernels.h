@@ -1,4 +1,4 @@
-// Puts a platform's kernels in the place of the bodies of kernel ops.
+// Puts a platform's kernels in the place of the bodies of kernel ops, and of ordinary ops.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-// A kernel op as one device sees it.
+// An op as one device sees it.
 struct KernelUse {
   Trace& trace;
   const OpInfo& op;
@@ -44,7 +44,8 @@ struct KernelChoice {
 
 // Puts in the place of every kernel op of `graph` what the first implementation in `kernels` that takes it makes of it;
 // the others keep their body. On a mesh of several devices an op is asked for as its `partition` splits it, and runs in
-// a manual region.
+// a manual region. An ordinary op outside of bodies is asked for where a program has it to itself: on one device or in
+// a manual region; it is reported when it is taken.
 std::vector<KernelChoice> select_kernels(Graph& graph, const KernelList& kernels, const Mesh& mesh);
 
 // "decoder.layer.attention: attention x2 by cpu_flash_attention", with the refusals.

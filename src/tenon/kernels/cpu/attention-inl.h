@@ -9,9 +9,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "tenon/kernels/cpu/attention_blocks.h"
+#include "tenon/kernels/cpu/dot.h"
 #include "tenon/kernels/cpu/gemm-inl.h"
+#include "tenon/kernels/cpu/gemm_bf16.h"
 #include "tenon/kernels/cpu/scratch.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -53,21 +56,26 @@ class Head {
         query_positions_(places.query_positions + b * s.T),
         key_positions_(places.key_positions + b * s.S),
         query_segments_(places.query_segments + b * s.T),
-        key_segments_(places.key_segments + b * s.S) {
+        key_segments_(places.key_segments + b * s.S),
+        native_(std::is_same_v<E, uint16_t> && kLanes == 16 && has_dot()) {
     for (int64_t j = 0; j < s.S; j += kKeyBlock) {
       key_ranges_.push_back(range_of(key_positions_ + j, key_segments_ + j, std::min(kKeyBlock, s.S - j)));
     }
   }
 
   void forward(const AttentionForward& a, int64_t first_query, int64_t last_query) {
-    Scratch scratch(static_cast<size_t>(padded_S_ * (s_.H + padded_H_) + kQueryBlock * (s_.H + kKeyBlock + padded_H_)),
-                    5);
+    Scratch scratch(static_cast<size_t>(padded_S_ * (s_.H + padded_H_) + kQueryBlock * (s_.H + kKeyBlock + padded_H_) +
+                                        packed(s_.H, padded_S_) + packed(padded_S_, padded_H_) + room()),
+                    8);
     float* keys = take(scratch, padded_S_ * s_.H);
     float* values = take(scratch, padded_S_ * padded_H_);
     float *query = take(scratch, kQueryBlock * s_.H), *weights = take(scratch, kQueryBlock * kKeyBlock),
           *sums = take(scratch, kQueryBlock * padded_H_);
     pack_transposed(a.key, keys);
-    pack_rows(static_cast<const E*>(a.value) + key_offset(), s_.key.token, s_.S, padded_S_, 1, values);
+    pack_rows(static_cast<const E*>(a.value) + key_offset(), s_.key.token, s_.S, padded_S_, values);
+    const Factor keys_of = factor(scratch, keys, s_.H, padded_S_),
+                 values_of = factor(scratch, values, padded_S_, padded_H_);
+    room_ = words(scratch, room());
     for (int64_t g = 0; g < group_; ++g) {
       const int64_t n = k_ * group_ + g;
       const E* queries = static_cast<const E*>(a.query) + query_offset(n);
@@ -75,62 +83,104 @@ class Head {
       float* lse = a.lse + (b_ * s_.N + n) * s_.T;
       for (int64_t i = first_query; i < last_query; i += kQueryBlock) {
         const int64_t rows = std::min(kQueryBlock, last_query - i);
-        copy_rows(queries + i * s_.query.token, s_.query.token, rows, s_.H, static_cast<float>(s_.scale), query);
-        forward_block(i, rows, keys, values, query, weights, sums, contexts + i * s_.query.token, lse + i);
+        copy_rows(queries + i * s_.query.token, s_.query.token, rows, s_.H, query);
+        forward_block(i, rows, keys_of, values_of, query, weights, sums, contexts + i * s_.query.token, lse + i);
       }
     }
   }
 
   void backward(const AttentionBackward& a) {
     const int64_t whole = padded_S_ * padded_H_, block = kQueryBlock * padded_H_;
-    Scratch scratch(static_cast<size_t>(2 * padded_S_ * s_.H + 3 * whole + 3 * block + 2 * kQueryBlock * kKeyBlock),
-                    10);
+    Scratch scratch(static_cast<size_t>(2 * padded_S_ * s_.H + 3 * whole + 3 * block + 2 * kQueryBlock * kKeyBlock +
+                                        2 * packed(s_.H, padded_S_) + packed(padded_S_, padded_H_) +
+                                        2 * packed(kQueryBlock, padded_H_) + room()),
+                    16);
     float *keys_t = take(scratch, padded_S_ * s_.H), *values_t = take(scratch, padded_S_ * s_.H),
           *keys = take(scratch, whole);
-    Backward w{keys_t,
-               values_t,
-               keys,
+    pack_transposed(a.key, keys_t);
+    pack_transposed(a.value, values_t);
+    pack_rows(static_cast<const E*>(a.key) + key_offset(), s_.key.token, s_.S, padded_S_, keys);
+    Backward w{factor(scratch, keys_t, s_.H, padded_S_),
+               factor(scratch, values_t, s_.H, padded_S_),
+               factor(scratch, keys, padded_S_, padded_H_),
                take(scratch, whole),
                take(scratch, whole),
                take(scratch, block),
                take(scratch, block),
                take(scratch, block),
                take(scratch, kQueryBlock * kKeyBlock),
-               take(scratch, kQueryBlock * kKeyBlock)};
-    pack_transposed(a.key, keys_t);
-    pack_transposed(a.value, values_t);
-    pack_rows(static_cast<const E*>(a.key) + key_offset(), s_.key.token, s_.S, padded_S_, 1, keys);
+               take(scratch, kQueryBlock * kKeyBlock),
+               words(scratch, packed(kQueryBlock, padded_H_)),
+               words(scratch, packed(kQueryBlock, padded_H_))};
+    room_ = words(scratch, room());
     std::memset(w.key_ct, 0, static_cast<size_t>(whole) * sizeof(float));
     std::memset(w.value_ct, 0, static_cast<size_t>(whole) * sizeof(float));
     for (int64_t g = 0; g < group_; ++g) {
       for (int64_t i = 0; i < s_.T; i += kQueryBlock)
         backward_block(a, w, k_ * group_ + g, i, std::min(kQueryBlock, s_.T - i));
     }
-    store_rows(w.key_ct, s_.S, 1, static_cast<E*>(a.key_cotangent) + key_offset(), s_.key.token);
+    store_rows(w.key_ct, s_.S, static_cast<float>(s_.scale), static_cast<E*>(a.key_cotangent) + key_offset(),
+               s_.key.token);
     store_rows(w.value_ct, s_.S, 1, static_cast<E*>(a.value_cotangent) + key_offset(), s_.key.token);
   }
 
  private:
+  // The right side of products, [depth, columns]: as floats, and for native bf16 as pairs along depth.
+  struct Factor {
+    const float* floats;
+    const uint32_t* pairs;
+    int64_t columns;
+    // From a row and a column on; rows in twos.
+    Factor at(int64_t row, int64_t column) const {
+      return {floats + row * columns + column, pairs == nullptr ? nullptr : pairs + row / 2 * columns + column,
+              columns};
+    }
+  };
   struct Backward {
-    const float *keys_t, *values_t, *keys;
+    Factor keys_t, values_t, keys;
     float *key_ct, *value_ct;              // [S,H]
     float *query, *context_ct, *query_ct;  // [kQueryBlock,H]
     float *weights, *change;               // [kQueryBlock,kKeyBlock]
+    uint32_t *query_pairs, *context_ct_pairs;
   };
+
+  // Words that a factor packed as pairs takes, and those of the left side of the largest product.
+  int64_t packed(int64_t depth, int64_t columns) const { return native_ ? (depth + 1) / 2 * columns : 0; }
+  int64_t room() const { return native_ ? bf16_room(kKeyBlock, std::max(padded_H_, kKeyBlock)) : 0; }
+  static uint32_t* words(Scratch& scratch, int64_t count) { return reinterpret_cast<uint32_t*>(take(scratch, count)); }
+
+  Factor factor(Scratch& scratch, const float* from, int64_t depth, int64_t columns) const {
+    return native_ ? repack(from, depth, columns, words(scratch, packed(depth, columns)))
+                   : Factor{from, nullptr, columns};
+  }
+  Factor repack(const float* from, int64_t depth, int64_t columns, uint32_t* to) const {
+    if (native_) pack_bf16_pairs(from, columns, depth, columns, to);
+    return {from, native_ ? to : nullptr, columns};
+  }
+  template <bool kAdd>
+  HWY_INLINE void product(int64_t rows, int64_t columns, int64_t depth, const MatrixView& a, const Factor& b, float* c,
+                          int64_t c_row) const {
+    if (native_) {
+      multiply_bf16(rows, columns, depth, {a.data, static_cast<int64_t>(a.row), static_cast<int64_t>(a.column)},
+                    b.pairs, b.columns, c, c_row, kAdd, room_);
+    } else {
+      multiply<kAdd>(z(rows), z(columns), z(depth), a, b.floats, z(b.columns), c, z(c_row));
+    }
+  }
 
   static float* take(Scratch& scratch, int64_t count) { return scratch.take(static_cast<size_t>(count)); }
   int64_t query_offset(int64_t n) const { return b_ * s_.query.batch + n * s_.query.head; }
   int64_t key_offset() const { return b_ * s_.key.batch + k_ * s_.key.head; }
 
-  // `rows` rows of H elements, times `scale`, as rows of `width` floats; the rest of each is 0.
-  void copy_rows(const E* from, int64_t stride, int64_t rows, int64_t width, float scale, float* to) const {
+  // `rows` rows of H elements as rows of `width` floats; the rest of each is 0.
+  void copy_rows(const E* from, int64_t stride, int64_t rows, int64_t width, float* to) const {
     for (int64_t r = 0; r < rows; ++r, from += stride, to += width) {
-      for (int64_t h = 0; h < s_.H; ++h) to[h] = to_float(from[h]) * scale;
+      for (int64_t h = 0; h < s_.H; ++h) to[h] = to_float(from[h]);
       for (int64_t h = s_.H; h < width; ++h) to[h] = 0;
     }
   }
-  void pack_rows(const E* from, int64_t stride, int64_t rows, int64_t padded_rows, float scale, float* to) const {
-    copy_rows(from, stride, rows, padded_H_, scale, to);
+  void pack_rows(const E* from, int64_t stride, int64_t rows, int64_t padded_rows, float* to) const {
+    copy_rows(from, stride, rows, padded_H_, to);
     std::memset(to + rows * padded_H_, 0, static_cast<size_t>((padded_rows - rows) * padded_H_) * sizeof(float));
   }
   // [S,H] as [H,padded_S].
@@ -161,10 +211,11 @@ class Head {
     return seen == Sight::all && columns(j) != padded_columns(j) ? Sight::some : seen;
   }
 
-  // Scaled products -> logits.
-  HWY_INLINE FloatVector cap(FloatVector x) const {
-    if (s_.logit_cap <= 0) return x;
+  // Products -> logits.
+  HWY_INLINE FloatVector logits_of(FloatVector x) const {
     const FloatTag d;
+    x = hn::Mul(x, hn::Set(d, static_cast<float>(s_.scale)));
+    if (s_.logit_cap <= 0) return x;
     const auto limit = static_cast<float>(s_.logit_cap);
     return hn::Mul(tanh_of(hn::Mul(x, hn::Set(d, 1 / limit))), hn::Set(d, limit));
   }
@@ -192,7 +243,7 @@ class Head {
     return hn::RebindMask(d, seen);
   }
 
-  void forward_block(int64_t i, int64_t rows, const float* keys, const float* values, const float* query,
+  void forward_block(int64_t i, int64_t rows, const Factor& keys, const Factor& values, const float* query,
                      float* weights, float* sums, E* contexts, float* lse) const {
     const PlaceRange queries = range_of(query_positions_ + i, query_segments_ + i, rows);
     float top[kQueryBlock], total[kQueryBlock];
@@ -203,13 +254,11 @@ class Head {
       const Sight seen = sight_of(queries, j);
       if (seen == Sight::none) continue;
       const int64_t width = padded_columns(j);
-      multiply<false>(z(rows), z(width), z(s_.H), {query, z(s_.H), 1}, keys + j * kKeyBlock, z(padded_S_), weights,
-                      kKeyBlock);
+      product<false>(rows, width, s_.H, {query, z(s_.H), 1}, keys.at(0, j * kKeyBlock), weights, kKeyBlock);
       for (int64_t r = 0; r < rows; ++r) {
         softmax_row(i + r, j, seen, width, weights + r * kKeyBlock, top[r], total[r], sums + r * padded_H_);
       }
-      multiply<true>(z(rows), z(padded_H_), z(width), {weights, kKeyBlock, 1}, values + j * kKeyBlock * padded_H_,
-                     z(padded_H_), sums, z(padded_H_));
+      product<true>(rows, padded_H_, width, {weights, kKeyBlock, 1}, values.at(j * kKeyBlock, 0), sums, padded_H_);
     }
     for (int64_t r = 0; r < rows; ++r) {
       store_rows(sums + r * padded_H_, 1, total[r] == 0 ? 0.0f : 1 / total[r], contexts + r * s_.query.token, 0);
@@ -223,9 +272,9 @@ class Head {
     const FloatTag d;
     FloatVector greatest = hn::Set(d, top);
     for (int64_t c = 0; c < width; c += kLanes) {
-      FloatVector x = cap(hn::Load(d, row + c));
+      FloatVector x = logits_of(hn::Load(d, row + c));
       if (seen == Sight::some) x = hn::IfThenElse(visible(t, j, c), x, hn::Set(d, kMasked));
-      if (s_.logit_cap > 0 || seen == Sight::some) hn::Store(x, d, row + c);
+      hn::Store(x, d, row + c);
       greatest = hn::Max(greatest, x);
     }
     const float before = top;
@@ -255,8 +304,8 @@ class Head {
     const int64_t offset = query_offset(n) + i * s_.query.token, stride = s_.query.token,
                   row_offset = (b_ * s_.N + n) * s_.T + i;
     const E* context = static_cast<const E*>(a.context) + offset;
-    copy_rows(static_cast<const E*>(a.query) + offset, stride, rows, padded_H_, static_cast<float>(s_.scale), w.query);
-    copy_rows(static_cast<const E*>(a.context_cotangent) + offset, stride, rows, padded_H_, 1, w.context_ct);
+    copy_rows(static_cast<const E*>(a.query) + offset, stride, rows, padded_H_, w.query);
+    copy_rows(static_cast<const E*>(a.context_cotangent) + offset, stride, rows, padded_H_, w.context_ct);
     std::memset(w.query_ct, 0, static_cast<size_t>(rows * padded_H_) * sizeof(float));
     float delta[kQueryBlock];
     for (int64_t r = 0; r < rows; ++r) {
@@ -264,21 +313,23 @@ class Head {
       for (int64_t h = 0; h < s_.H; ++h) sum += to_float(context[r * stride + h]) * w.context_ct[r * padded_H_ + h];
       delta[r] = sum - a.lse_cotangent[row_offset + r];
     }
-    const size_t H = z(s_.H), row = z(padded_H_);
+    const size_t row = z(padded_H_);
+    const Factor query = repack(w.query, rows, padded_H_, w.query_pairs),
+                 context_ct = repack(w.context_ct, rows, padded_H_, w.context_ct_pairs);
     for (int64_t j = 0; j < key_blocks_; ++j) {
       const Sight seen = sight_of(queries, j);
       if (seen == Sight::none) continue;
       const int64_t width = padded_columns(j), first = j * kKeyBlock;
-      const size_t m = z(rows), c = z(width);
-      multiply<false>(m, c, H, {w.query, row, 1}, w.keys_t + first, z(padded_S_), w.weights, kKeyBlock);
-      multiply<false>(m, c, H, {w.context_ct, row, 1}, w.values_t + first, z(padded_S_), w.change, kKeyBlock);
+      product<false>(rows, width, s_.H, {w.query, row, 1}, w.keys_t.at(0, first), w.weights, kKeyBlock);
+      product<false>(rows, width, s_.H, {w.context_ct, row, 1}, w.values_t.at(0, first), w.change, kKeyBlock);
       for (int64_t r = 0; r < rows; ++r) {
         backward_row(i + r, j, seen, width, a.lse[row_offset + r], delta[r], w.weights + r * kKeyBlock,
                      w.change + r * kKeyBlock);
       }
-      multiply<true>(c, row, m, {w.weights, 1, kKeyBlock}, w.context_ct, row, w.value_ct + first * padded_H_, row);
-      multiply<true>(c, row, m, {w.change, 1, kKeyBlock}, w.query, row, w.key_ct + first * padded_H_, row);
-      multiply<true>(m, row, c, {w.change, kKeyBlock, 1}, w.keys + first * padded_H_, row, w.query_ct, row);
+      float *value_ct = w.value_ct + first * padded_H_, *key_ct = w.key_ct + first * padded_H_;
+      product<true>(width, padded_H_, rows, {w.weights, 1, kKeyBlock}, context_ct, value_ct, padded_H_);
+      product<true>(width, padded_H_, rows, {w.change, 1, kKeyBlock}, query, key_ct, padded_H_);
+      product<true>(rows, padded_H_, width, {w.change, kKeyBlock, 1}, w.keys.at(first, 0), w.query_ct, padded_H_);
     }
     store_rows(w.query_ct, rows, static_cast<float>(s_.scale), static_cast<E*>(a.query_cotangent) + offset, stride);
   }
@@ -291,7 +342,7 @@ class Head {
     const FloatVector log_sum = hn::Set(d, lse), shift = hn::Set(d, delta), one = hn::Set(d, 1.0f);
     const auto per_cap = static_cast<float>(s_.logit_cap > 0 ? 1 / s_.logit_cap : 0);
     for (int64_t c = 0; c < width; c += kLanes) {
-      const FloatVector logits = cap(hn::Load(d, weights + c));
+      const FloatVector logits = logits_of(hn::Load(d, weights + c));
       FloatVector weight = exp_of(hn::Sub(logits, log_sum));
       if (seen == Sight::some) weight = hn::IfThenElseZero(visible(t, j, c), weight);
       FloatVector ct = hn::Mul(weight, hn::Sub(hn::Load(d, change + c), shift));
@@ -310,6 +361,8 @@ class Head {
   int64_t b_, k_, group_, padded_H_, padded_S_, key_blocks_;
   const int32_t *query_positions_, *key_positions_, *query_segments_, *key_segments_;
   std::vector<PlaceRange> key_ranges_;
+  const bool native_;  // products by the instructions for bf16
+  uint32_t* room_ = nullptr;
 };
 
 }  // namespace HWY_NAMESPACE
