@@ -15,7 +15,11 @@ TENON_INTERFACE(FeedForward, Module, "changes each token by itself")
 TENON_MODULE(GatedFeedForward, FeedForward, "down(activation(gate(x)) * up(x)); Shazeer 2020, eq. 6",
              {"hidden_dim", "size between, a number or a function of input_dim"}, {"linear", "gate and up"})
 
-Tensor Silu::operator()(const Tensor& x) const { return x * logistic(x); }
+// In f32 at least: rounding after each step costs more than it saves.
+Tensor Silu::operator()(const Tensor& x) const {
+  const Tensor wide = convert(x, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  return convert(wide * logistic(wide), x.dtype());
+}
 
 int64_t ScaledDim::operator()(int64_t input_dim) const {
   if (!(scale > 0) || round_up_to < 1) {
