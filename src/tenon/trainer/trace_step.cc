@@ -13,12 +13,12 @@ StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, c
           {}};
 }
 
-TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, KernelList kernels,
+TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, const KernelList& kernels,
                             PassObserver observe) {
   validate(config);
   const std::unique_ptr<Model> model = build_part("model", config.model);
   const std::unique_ptr<Learner> learner = build_part("learner", config.learner);
-  StepSettings settings = step_settings(config, num_devices, std::move(kernels));
+  StepSettings settings = step_settings(config, num_devices, kernels);
   settings.pass_observer = std::move(observe);
   return {settings.mesh, make_train_program(*model, *learner, settings)};
 }

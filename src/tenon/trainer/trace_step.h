@@ -17,7 +17,7 @@ struct TracedStep {
   TrainProgram step;
 };
 // Checks the whole config. Throws as Trainer, step_settings and make_train_program do.
-TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, KernelList kernels = {},
+TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, const KernelList& kernels = {},
                             PassObserver observe = {});
 
 }  // namespace tenon
