@@ -4,32 +4,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <memory>
 #include <vector>
 
 #include "tenon/base/clock.h"
+#include "tenon/config/build_part.h"
+#include "tenon/experiments/llama.h"
 #include "tenon/nn/causal_lm.h"
-#include "tenon/optim/adamw.h"
-#include "tenon/optim/learner.h"
 #include "tenon/trainer/train_step.h"
+#include "tenon/trainer/trainer.h"
 
 namespace tenon {
 namespace {
 
 constexpr int kRuns = 5;
-constexpr int64_t kBatch = 4, kTokens = 4096;
-
-CausalLm::Config llama2_7b(StackForm form) {
-  CausalLm::Config c;
-  c.vocab_size = 32000;
-  c.model_dim = 4096;
-  auto& decoder = c.decoder.as<Decoder>();
-  decoder.num_layers = 32;
-  decoder.form = form;
-  auto& layer = decoder.pattern.at(0).as<DecoderLayer>();
-  layer.attention.as<MultiheadAttention>().num_heads = 32;
-  layer.feed_forward.as<GatedFeedForward>().hidden_dim = 11008;
-  return c;
-}
+constexpr int64_t kBatch = 8, kTokens = 4096;
 
 struct Run {
   double trace = 0, passes = 0, print = 0, cpu = 0;  // seconds
@@ -45,7 +34,7 @@ size_t count_ops(const Trace& trace, RegionId region) {
   return count;
 }
 
-Run run(const CausalLm& model, const Learner& learner) {
+Run run(const Model& model, const Learner& learner) {
   Run out;
   double passes_from = 0, passes_to = 0;
   StepSettings settings{Mesh(), batch_types(kBatch, kTokens), 1, {}, {}};
@@ -70,12 +59,12 @@ Run run(const CausalLm& model, const Learner& learner) {
 }
 
 bool report(const char* name, StackForm form, double limit) {
-  const CausalLm model(llama2_7b(form));
-  Learner::Config learner;
-  learner.learning_rate = 3e-4;
-  learner.optimizer = AdamW::Config{};
+  Trainer::Config config = Llama{}();
+  config.model.as<CausalLm>().decoder.as<Decoder>().form = form;
+  const std::unique_ptr<Model> model = build_part("model", config.model);
+  const std::unique_ptr<Learner> learner = build_part("learner", config.learner);
   std::vector<Run> runs;
-  for (int i = 0; i < kRuns; ++i) runs.push_back(run(model, Learner(learner)));
+  for (int i = 0; i < kRuns; ++i) runs.push_back(run(*model, *learner));
   std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.total() < b.total(); });
   const Run& r = runs[kRuns / 2];
   std::printf(
