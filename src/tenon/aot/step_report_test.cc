@@ -66,6 +66,9 @@ TEST(StepReport, SaysWhatTheCompilerSays) {
   EXPECT_THAT(format_report(r), HasSubstr("  peak            2.0 KiB\n"));
   r.compiled.memory.temporary *= 2;
   EXPECT_THAT(format_report(r), HasSubstr("fits: no"));
+  EXPECT_THAT(format_report(r), ::testing::Not(HasSubstr("warning")));
+  r.compiled.warnings = {{"decoder.norm/add", "every device gets the whole of f32[8]"}};
+  EXPECT_THAT(format_report(r), HasSubstr("warning: at decoder.norm/add: every device gets the whole of f32[8]\n"));
   r.compiled.instructions = {{"add", 1}};
   EXPECT_THAT(format_report(r), HasSubstr("collectives: none"));
   r.compiled.instructions.clear();

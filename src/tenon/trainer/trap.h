@@ -4,8 +4,10 @@
 // the run: one number a value says which value went non-finite first, a second program gives the ranges around it.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tenon/runtime/array.h"
