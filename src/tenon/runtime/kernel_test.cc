@@ -173,8 +173,10 @@ TEST_F(Kernels, RefusalsSayWhy) {
 // A program made for a platform that has a kernel, compiled for one that lacks it.
 TEST_F(Kernels, OneThatThePlatformLacksIsNamedWithItsModule) {
   const KernelList others{{"attention", "elsewhere", [](const KernelUse&) { return std::string(); },
-                           [](const KernelUse&) {
-                             return CustomCall{"attention_of_elsewhere", "api_version = 4 : i32, backend_config = {}"};
+                           [](const KernelUse& use, const Tensors& operands) {
+                             return custom_call(
+                                 {"attention_of_elsewhere", "api_version = 4 : i32, backend_config = {}"}, operands,
+                                 use.results);
                            }}};
   Graph graph = make_graph(types_of({}), [](const Tensors& t) {
     current_trace().set_path("decoder.layers.0.attention.core");

@@ -65,7 +65,7 @@ class Run {
   void end_profile();
   // Reads the metrics of the step before, if they weren't yet. Returns whether that step was skipped.
   bool settle();
-  static Literal read_metrics(const Pending& done);
+  Literal read_metrics(const Pending& done);
   void log_window(int64_t step, const Scalars& metrics);
   Progress progress(int64_t step) const;
   void evaluate();
