@@ -190,7 +190,7 @@ TEST_F(Kernels, OneThatThePlatformLacksIsNamedWithItsModule) {
     FAIL() << "it was compiled";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::compile);
-    EXPECT_EQ(e.path(), "decoder.layers.0.attention.core/attention");
+    EXPECT_EQ(e.path(), "decoder.layers.0.attention.core/custom_call");
     EXPECT_THAT(e.what(), HasSubstr("attention_of_elsewhere"));
   }
 }
