@@ -8,8 +8,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-// Both operands are packed into panels of columns. A word of 32 bits is what an instruction takes of one column: a
-// float, or a pair of bf16 neighbours along K.
+// Both operands are packed into panels of columns. A word of 32 bits is what an instruction takes of one column: a pair
+// of neighbours along K.
 namespace tenon {
 namespace {
 
@@ -25,25 +25,15 @@ __mmask16 first_lanes(int64_t n) {
 }
 
 // An operand: `columns` columns of `depth` elements along K.
-template <class E>
 struct Operand {
-  static constexpr int64_t kPerWord = 4 / sizeof(E);
-  const E* data;
+  const uint16_t* data;
   bool by_depth;  // [depth, columns], not [columns, depth]
   int64_t columns, depth;
-  int64_t words() const { return pieces(depth, kPerWord); }
+  int64_t words() const { return pieces(depth, 2); }
 };
 
 // Word w of columns [c, c + 16). Nothing is read outside of the operand; what would lie there is 0.
-TENON_AVX512 inline __m512i words_at(const Operand<float>& x, int64_t c, int64_t w) {
-  const __mmask16 mask = first_lanes(x.columns - c);
-  if (x.by_depth) return _mm512_castps_si512(_mm512_maskz_loadu_ps(mask, x.data + w * x.columns + c));
-  alignas(64) float words[kLanes] = {};
-  const int64_t live = std::min(kLanes, x.columns - c);
-  for (int64_t i = 0; i < live; ++i) words[i] = x.data[(c + i) * x.depth + w];
-  return _mm512_castps_si512(_mm512_load_ps(words));
-}
-TENON_AVX512 inline __m512i words_at(const Operand<uint16_t>& x, int64_t c, int64_t w) {
+TENON_AVX512 inline __m512i words_at(const Operand& x, int64_t c, int64_t w) {
   const __mmask16 mask = first_lanes(x.columns - c);
   const bool odd_end = 2 * w + 1 == x.depth;
   if (x.by_depth) {
@@ -91,8 +81,7 @@ TENON_AVX512 inline void transpose(__m512i (&r)[kLanes]) {
 
 // Packs words [w, end) of 16 columns from c: word 0 of all lies at `to`, word 1 at to + width. With `second`, the last
 // 8 columns lie there instead.
-template <class E>
-TENON_AVX512 void pack_vector(const Operand<E>& x, int64_t c, int64_t w, int64_t end, uint32_t* to, int64_t width,
+TENON_AVX512 void pack_vector(const Operand& x, int64_t c, int64_t w, int64_t end, uint32_t* to, int64_t width,
                               uint32_t* second) {
   const auto store = [&](int64_t at, __m512i v) TENON_AVX512 {
     if (second == nullptr) return _mm512_storeu_si512(to + at * width, v);
@@ -100,9 +89,9 @@ TENON_AVX512 void pack_vector(const Operand<E>& x, int64_t c, int64_t w, int64_t
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(second + at * width), _mm512_extracti64x4_epi64(v, 1));
   };
   if (!x.by_depth && c + kLanes <= x.columns) {
-    for (; w + kLanes <= end && (w + kLanes) * x.kPerWord <= x.depth; w += kLanes) {
+    for (; w + kLanes <= end && 2 * (w + kLanes) <= x.depth; w += kLanes) {
       __m512i r[kLanes];
-      for (int64_t i = 0; i < kLanes; ++i) r[i] = _mm512_loadu_si512(x.data + (c + i) * x.depth + w * x.kPerWord);
+      for (int64_t i = 0; i < kLanes; ++i) r[i] = _mm512_loadu_si512(x.data + (c + i) * x.depth + 2 * w);
       transpose(r);
       for (int64_t i = 0; i < kLanes; ++i) store(w + i, r[i]);
     }
@@ -110,15 +99,8 @@ TENON_AVX512 void pack_vector(const Operand<E>& x, int64_t c, int64_t w, int64_t
   for (; w < end; ++w) store(w, words_at(x, c, w));
 }
 
-TENON_AVX512 inline __m512 multiply_add(float, __m512i a, __m512i b, __m512 c) {
-  return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), c);
-}
-TENON_AVX512 inline __m512 multiply_add(uint16_t, __m512i a, __m512i b, __m512 c) {
-  return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
-}
-
 // 8 rows and V vectors of the result.
-template <class E, int V>
+template <int V>
 TENON_AVX512 inline void add_products(const uint32_t* a, const uint32_t* b, int64_t words, __m512 (&sum)[kRows][V]) {
   for (int64_t w = 0; w < words; ++w, a += kRows, b += V * kLanes) {
     __m512i columns[V];
@@ -128,18 +110,17 @@ TENON_AVX512 inline void add_products(const uint32_t* a, const uint32_t* b, int6
     for (int r = 0; r < kRows; ++r) {
       const __m512i x = _mm512_set1_epi32(static_cast<int>(a[r]));
 #pragma GCC unroll 3
-      for (int v = 0; v < V; ++v) sum[r][v] = multiply_add(E(), x, columns[v], sum[r][v]);
+      for (int v = 0; v < V; ++v) sum[r][v] = _mm512_dpbf16_ps(sum[r][v], (__m512bh)x, (__m512bh)columns[v]);
     }
   }
 }
 
-template <class E>
 class Dot {
  public:
   Dot(const DotShape& s, const DotArrays& arrays, Scratch& scratch)
       : s_(s),
-        lhs_{static_cast<const E*>(arrays.lhs), s.lhs_by_depth, s.M, s.K},
-        rhs_{static_cast<const E*>(arrays.rhs), s.rhs_by_depth, s.N, s.K},
+        lhs_{arrays.lhs, s.lhs_by_depth, s.M, s.K},
+        rhs_{arrays.rhs, s.rhs_by_depth, s.N, s.K},
         result_(arrays.result),
         words_(lhs_.words()),
         a_(take(scratch, packed(lhs_))),
@@ -194,7 +175,7 @@ class Dot {
   static uint32_t* take(Scratch& scratch, int64_t count) {
     return reinterpret_cast<uint32_t*>(scratch.take(static_cast<size_t>(count)));
   }
-  static int64_t packed(const Operand<E>& x) { return pieces(x.columns, kLanes) * kLanes * x.words(); }
+  static int64_t packed(const Operand& x) { return pieces(x.columns, kLanes) * kLanes * x.words(); }
   // Columns of the panel that starts at `column`: the last is as narrow as whole vectors let it be.
   int64_t width(int64_t column) const { return std::min(kColumns, pieces(s_.N - column, kLanes) * kLanes); }
 
@@ -215,7 +196,7 @@ class Dot {
         sum[r][v] = _mm512_maskz_loadu_ps(mask[v], static_cast<const float*>(result_) + at);
       }
     }
-    add_products<E, V>(a_ + row * words_ + w * kRows, b_ + column * words_ + w * V * kLanes, words, sum);
+    add_products<V>(a_ + row * words_ + w * kRows, b_ + column * words_ + w * V * kLanes, words, sum);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       if (r >= rows) break;
@@ -232,19 +213,11 @@ class Dot {
   }
 
   const DotShape& s_;
-  Operand<E> lhs_, rhs_;
+  Operand lhs_, rhs_;
   void* result_;
   int64_t words_;
   uint32_t *a_, *b_;
 };
-
-template <class E>
-void run(const DotShape& s, const DotArrays& arrays, const Workers& workers) {
-  Scratch scratch(Dot<E>::scratch_floats(s), 2);
-  const Dot<E> dot(s, arrays, scratch);
-  parallel_for(workers, dot.packs(), [&](int64_t i) { dot.pack(i); });
-  parallel_for(workers, dot.tasks(), [&](int64_t i) { dot.compute(i); });
-}
 
 }  // namespace
 
@@ -252,11 +225,10 @@ bool has_dot() { return __builtin_cpu_supports("avx512bf16") != 0; }
 
 void dot(const DotShape& s, const DotArrays& arrays, const Workers& workers) {
   check(has_dot(), "a dot without its instructions");
-  if (s.operands == Element::f32) {
-    run<float>(s, arrays, workers);
-  } else {
-    run<uint16_t>(s, arrays, workers);
-  }
+  Scratch scratch(Dot::scratch_floats(s), 2);
+  const Dot dot(s, arrays, scratch);
+  parallel_for(workers, dot.packs(), [&](int64_t i) { dot.pack(i); });
+  parallel_for(workers, dot.tasks(), [&](int64_t i) { dot.compute(i); });
 }
 
 }  // namespace tenon

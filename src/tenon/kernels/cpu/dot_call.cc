@@ -19,8 +19,9 @@ constexpr int64_t kFewest = 64;
 
 std::string refuse(const KernelUse& use) {
   const TensorType &lhs = use.operands[0], &rhs = use.operands[1], &out = use.results[0];
-  for (const DType dtype : {lhs.dtype, out.dtype}) {
-    if (dtype != DType::f32 && dtype != DType::bf16) return fmt::format("takes f32 and bf16, not {}", to_string(dtype));
+  if (lhs.dtype != DType::bf16) return fmt::format("takes bf16, not {}", to_string(lhs.dtype));
+  if (out.dtype != DType::f32 && out.dtype != DType::bf16) {
+    return fmt::format("gives f32 and bf16, not {}", to_string(out.dtype));
   }
   if (lhs.rank() != 2 || rhs.rank() != 2 || out.rank() != 2) return "takes matrices only";
   const auto depth_at = static_cast<size_t>(use.attrs().dims("lhs_contract")[0]);
@@ -42,19 +43,13 @@ std::vector<Tensor> lower(const KernelUse& use, const std::vector<Tensor>& opera
 
 // ── when they run ──
 
-Element element_of(ffi::DataType dtype) { return dtype == ffi::F32 ? Element::f32 : Element::bf16; }
-
 ffi::Error run(ffi::ThreadPool pool, ffi::AnyBuffer lhs, ffi::AnyBuffer rhs, ffi::Result<ffi::AnyBuffer> result,
                bool lhs_by_depth, bool rhs_by_depth) {
   const auto out = result->dimensions();
-  const DotShape shape{out[0],
-                       out[1],
-                       lhs.dimensions()[lhs_by_depth ? 0 : 1],
-                       lhs_by_depth,
-                       rhs_by_depth,
-                       element_of(lhs.element_type()),
-                       element_of(result->element_type())};
-  dot(shape, {lhs.untyped_data(), rhs.untyped_data(), result->untyped_data()}, workers_of(pool));
+  const DotShape shape{out[0],       out[1],       lhs.dimensions()[lhs_by_depth ? 0 : 1],
+                       lhs_by_depth, rhs_by_depth, result->element_type() == ffi::F32 ? Element::f32 : Element::bf16};
+  const auto bits = [](const ffi::AnyBuffer& x) { return static_cast<const uint16_t*>(x.untyped_data()); };
+  dot(shape, {bits(lhs), bits(rhs), result->untyped_data()}, workers_of(pool));
   return ffi::Error::Success();
 }
 
