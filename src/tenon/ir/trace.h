@@ -99,8 +99,6 @@ class Trace {
   // ── for passes ──
   // The ops of a closed region become `ops`, a subset of them in the same order.
   void replace_ops(RegionId id, std::vector<OpId> ops) { regions_[id].ops = std::move(ops); }
-  // Other attributes for an op, with which it has the same results.
-  void replace_attrs(OpId id, Attrs attrs) { ops_[id].attrs = std::move(attrs); }
   // Other operands, of the types it had.
   void replace_operands(OpId id, std::vector<ValueId> operands);
   // Makes a closed region, whose parent is the current one, current again; returns the results it had.

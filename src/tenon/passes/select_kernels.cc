@@ -22,14 +22,14 @@ class Selector final : public Rewriter {
   void enter(OpId owner) override {
     owners_.push_back(owner);
     if (owner == kNoId) return;
-    if (is_manual(trace().op(owner))) ++manual_depth_;
+    if (is_manual(trace().op(owner))) manual_.push_back(covers_mesh(owner));
     if (trace().op(owner).def->kernel != nullptr) ++body_depth_;
   }
   void leave() override {
     const OpId owner = owners_.back();
     owners_.pop_back();
     if (owner == kNoId) return;
-    if (is_manual(trace().op(owner))) --manual_depth_;
+    if (is_manual(trace().op(owner))) manual_.pop_back();
     if (trace().op(owner).def->kernel != nullptr) --body_depth_;
   }
 
@@ -42,7 +42,7 @@ class Selector final : public Rewriter {
       const KernelUse use{trace(), op, local(op, op.operands, 0), local(op, op.results, op.operands.size())};
       for (const KernelImplementation& k : kernels_) {
         if (k.kernel != op.def->name) continue;
-        const std::string reason = k.refuse(use);
+        const std::string reason = partly_split() ? "a region that is manual over part of the mesh" : k.refuse(use);
         if (reason.empty()) {
           choice.implementation = k.name;
           out = lower(k, use);
@@ -60,7 +60,7 @@ class Selector final : public Rewriter {
 
   // The compiler splits ordinary ops over devices, so they are asked for on one only. Kernels' bodies stay as they are.
   std::vector<Tensor> ordinary(const OpInfo& op) {
-    if (split() || body_depth_ > 0) return {};
+    if (split() || partly_split() || body_depth_ > 0) return {};
     for (const KernelImplementation& k : kernels_) {
       if (k.kernel != op.def->name) continue;
       const KernelUse use{trace(), op, trace().types(op.operands), trace().types(op.results)};
@@ -71,7 +71,12 @@ class Selector final : public Rewriter {
     return {};
   }
 
-  bool split() const { return mesh_.num_devices() > 1 && manual_depth_ == 0; }
+  bool covers_mesh(OpId manual) {
+    return mesh_.shards(Axis(manual_axes(trace().op(manual)).names)) == mesh_.num_devices();
+  }
+  bool split() const { return mesh_.num_devices() > 1 && manual_.empty(); }
+  // In a manual region where the compiler still splits arrays over some axes.
+  bool partly_split() const { return !manual_.empty() && !manual_.back(); }
 
   std::vector<Tensor> lower(const KernelImplementation& k, const KernelUse& use) {
     std::vector<Tensor> operands;
@@ -109,7 +114,8 @@ class Selector final : public Rewriter {
   const Mesh& mesh_;
   std::vector<KernelChoice> choices_;
   std::vector<OpId> owners_;  // of the regions around
-  int manual_depth_ = 0, body_depth_ = 0;
+  std::vector<bool> manual_;  // regions around that are manual: over the whole mesh?
+  int body_depth_ = 0;
 };
 
 }  // namespace

@@ -142,6 +142,25 @@ TEST(SelectKernels, DevicesAreAskedForTheirPart) {
   EXPECT_THAT(text, HasSubstr("sdy.return %8#0, %8#1 : tensor<1x2x3x2xf32>, tensor<1x2x3xf32>"));
 }
 
+TEST(SelectKernels, RegionsManualOverPartOfTheMeshStayWithTheCompiler) {
+  const Mesh mesh{{"data", 2}, {"model", 2}};
+  const TensorType heads{DType::f32, {2, 4, 3, 2}}, places{DType::i32, {2, 3}};
+  const std::vector<TensorType> params{heads, places};
+  for (const auto& [axes, implementation] :
+       {std::pair{std::vector<std::string>{"data"}, ""}, {std::vector<std::string>{"data", "model"}, "all"}}) {
+    Graph graph = make_graph(params, [&, names = axes](const std::vector<Tensor>& t) {
+      return manual(
+          mesh, t, {PartitionSpec{"data"}, PartitionSpec{"data"}}, {PartitionSpec{"data"}},
+          [](const std::vector<Tensor>& x) {
+            return std::vector<Tensor>{attention({x[0], x[0], x[0], x[1], x[1], x[1], x[1]}, {}).context};
+          },
+          names);
+    });
+    EXPECT_EQ(select_kernels(graph, {{"attention", "all", takes_all, call}}, mesh).at(0).implementation,
+              implementation);
+  }
+}
+
 TEST(SelectKernels, WhatDoesNotDivideKeepsItsBody) {
   Graph graph = attentions({"data", "model"});
   const std::vector<KernelChoice> choices =

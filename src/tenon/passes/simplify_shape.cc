@@ -131,21 +131,36 @@ Tensor slice_of_slice(Trace& trace, const OpInfo& op) {
   return slice(operand(trace, *inner, 0), start, limit, strides);
 }
 
-Tensor slice_of_concatenate(Trace& trace, const OpInfo& op) {
-  const OpInfo* inner = maker(operand(trace, op, 0), "concatenate");
-  if (inner == nullptr) return {};
-  const size_t dim = z(inner->attrs.integer("dim"));
-  Dims start = op.attrs.dims("start"), limit = op.attrs.dims("limit");
-  for (size_t i = 0; i < inner->operands.size(); ++i) {
-    const Tensor piece = operand(trace, *inner, i);
+// The operand of a concatenation in which the slice from `start` to `limit` lies, which become places in it; or empty.
+Tensor piece_around(Trace& trace, const OpInfo& concatenation, Dims& start, Dims& limit) {
+  const size_t dim = z(concatenation.attrs.integer("dim"));
+  int64_t before = 0;
+  for (size_t i = 0; i < concatenation.operands.size(); ++i) {
+    const Tensor piece = operand(trace, concatenation, i);
     const int64_t size = piece.dims()[dim];
-    if (start[dim] < size) {
-      return limit[dim] <= size ? slice(piece, start, limit, op.attrs.dims("strides")) : Tensor();
+    if (start[dim] < before + size) {
+      if (limit[dim] > before + size) return {};
+      start[dim] -= before;
+      limit[dim] -= before;
+      return piece;
     }
-    start[dim] -= size;
-    limit[dim] -= size;
+    before += size;
   }
   return {};
+}
+
+// Through a concatenation of concatenations at once: each would be a rewriting of the one before.
+Tensor slice_of_concatenate(Trace& trace, const OpInfo& op) {
+  Dims start = op.attrs.dims("start"), limit = op.attrs.dims("limit");
+  Tensor from;
+  const OpInfo* inner = maker(operand(trace, op, 0), "concatenate");
+  while (inner != nullptr) {
+    const Tensor piece = piece_around(trace, *inner, start, limit);
+    if (!piece) break;
+    from = piece;
+    inner = maker(piece, "concatenate");
+  }
+  return from ? slice(from, start, limit, op.attrs.dims("strides")) : Tensor();
 }
 
 // Neighbouring slices of one array, by step 1, that differ only along `dim`, as one; else empty.

@@ -206,6 +206,12 @@ std::vector<Case> shape_cases() {
        [](const Tensors& x) { return slice(slice(x[0], {1}, {4}, {2}), {2}, {2}); }},
       {"slice_of_concatenate", "slice", ff, [](const Tensors& x) { return slice_dim(concatenate(x, 1), 1, 4, 6); }},
       {"slice_of_concatenate", "", ff, [](const Tensors& x) { return slice_dim(concatenate(x, 1), 1, 3, 6); }},
+      {"slice_of_concatenate", "", ff,
+       [](const Tensors& x) {
+         Tensor all = x[0];
+         for (int i = 0; i < 200; ++i) all = concatenate({all, x[1]}, 1);  // deeper than rewritings may nest
+         return slice_dim(all, 1, 0, 3);
+       }},
       {"slice_of_concatenate", "concatenate slice", ff,
        [](const Tensors& x) { return slice_dim(concatenate(x, 1), 1, 2, 4); }},
       {"concatenate_of_neighbours", "", f,

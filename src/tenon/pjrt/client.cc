@@ -47,10 +47,7 @@ Result<std::shared_ptr<const Client>> Client::create(std::shared_ptr<const Plugi
   TENON_PJRT_ARGS(Client_Create, args);
   args.create_options = values.data();
   args.num_options = values.size();
-  LogCapture log;
-  Status created = to_status(api, api->PJRT_Client_Create(&args), "create a client");
-  (void)log.finish();
-  if (Status& s = created; !s) {
+  if (Status s = to_status(api, api->PJRT_Client_Create(&args), "create a client"); !s) {
     return Error(s.error()).at(plugin->path());
   }
   std::shared_ptr<Client> client(new Client(std::move(plugin), args.client));

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cctype>
+#include <cerrno>
 #include <csignal>
 
 #include "tenon/base/text.h"
@@ -86,18 +87,24 @@ std::atomic<int> kept_fd = -1, real_stderr = -1;
 std::atomic_flag taken = ATOMIC_FLAG_INIT;
 struct sigaction before[kDeadly.size()];
 
-// Only calls that a signal handler may make.
+// Only calls that a signal handler may make, here and in let_out.
+void write_all(int fd, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t wrote = ::write(fd, data, size);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return;
+    data += wrote;
+    size -= static_cast<size_t>(wrote);
+  }
+}
+
 void let_out() {
   const int from = kept_fd.exchange(-1), to = real_stderr.load();
   if (from < 0) return;
   char buffer[4096];
   off_t at = 0;
   for (ssize_t n = 0; (n = ::pread(from, buffer, sizeof(buffer), at)) > 0; at += n) {
-    for (ssize_t done = 0; done < n;) {
-      const ssize_t wrote = ::write(to, buffer + done, static_cast<size_t>(n - done));
-      if (wrote <= 0) return;
-      done += wrote;
-    }
+    write_all(to, buffer, static_cast<size_t>(n));
   }
 }
 
@@ -112,12 +119,19 @@ void on_deadly_signal(int number) {
 void watch_for_death() {
   struct sigaction action{};
   action.sa_handler = on_deadly_signal;
+  action.sa_flags = SA_ONSTACK;
   for (size_t i = 0; i < kDeadly.size(); ++i) ::sigaction(kDeadly[i], &action, &before[i]);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(let_out);
 }
 
+// A plugin may have put its own in.
 void stop_watching() {
-  for (size_t i = 0; i < kDeadly.size(); ++i) ::sigaction(kDeadly[i], &before[i], nullptr);
+  for (size_t i = 0; i < kDeadly.size(); ++i) {
+    struct sigaction now{};
+    if (::sigaction(kDeadly[i], nullptr, &now) == 0 && now.sa_handler == on_deadly_signal) {
+      ::sigaction(kDeadly[i], &before[i], nullptr);
+    }
+  }
 }
 
 }  // namespace
@@ -167,13 +181,13 @@ LogCapture::LogCapture() {
 
 LogCapture::~LogCapture() {
   const std::string all = end();
-  if (!all.empty()) (void)!::write(STDERR_FILENO, all.data(), all.size());
+  write_all(STDERR_FILENO, all.data(), all.size());
 }
 
 std::vector<CompilerWarning> LogCapture::finish() {
   std::string rest;
   std::vector<CompilerWarning> warnings = sort_log(end(), user_set_log_level(), rest);
-  if (!rest.empty()) (void)!::write(STDERR_FILENO, rest.data(), rest.size());
+  write_all(STDERR_FILENO, rest.data(), rest.size());
   return warnings;
 }
 
@@ -182,7 +196,8 @@ std::string LogCapture::end() {
   active_ = false;
   stop_watching();
   const int file = kept_fd.exchange(-1), copy = real_stderr.exchange(-1);
-  ::dup2(copy, STDERR_FILENO);
+  while (::dup2(copy, STDERR_FILENO) < 0 && (errno == EINTR || errno == EBUSY)) {
+  }
   std::string all;
   char buffer[4096];
   for (ssize_t n = 0; (n = ::pread(file, buffer, sizeof(buffer), static_cast<off_t>(all.size()))) > 0;) {

@@ -23,8 +23,9 @@ std::vector<CompilerWarning> sort_log(std::string_view log, bool everything, std
 // `program` (its text) that it names by line or by the target of a call. In the order named, once each.
 std::vector<std::string> ops_named(std::string_view words, std::string_view program);
 
-// Keeps what this process writes to standard error while it lives. When the process dies meanwhile, that is written
-// first. One at a time: others live without effect.
+// Keeps what this process writes to standard error while it lives. When a signal that means a fault kills the process
+// meanwhile, that is written first. One at a time: others live without effect, and what they would keep goes to the
+// one that lives.
 class LogCapture {
  public:
   LogCapture();

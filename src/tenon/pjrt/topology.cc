@@ -18,10 +18,8 @@ Result<Topology> Topology::create(std::shared_ptr<const Plugin> plugin, const st
   args.topology_name_size = name.size();
   args.create_options = values.data();
   args.num_options = values.size();
-  LogCapture log;
-  Status status =
+  const Status status =
       to_status(api, api->PJRT_TopologyDescription_Create(&args), fmt::format("describe the machine \"{}\"", name));
-  (void)log.finish();
   if (!status) return Error(status.error()).at(plugin->path());
   Topology result(std::move(plugin), args.topology);
   if (Status s = result.read_devices(); !s) return s.error();

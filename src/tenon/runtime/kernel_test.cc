@@ -151,6 +151,10 @@ TEST_F(Kernels, ProductsThatStayWithTheCompiler) {
   EXPECT_FALSE(taken(DType::f32, 64));
   EXPECT_FALSE(taken(DType::f16, 64));
   EXPECT_FALSE(taken(DType::f64, 64));
+  const std::vector<TensorType> types{{DType::bf16, {64, 64}}, {DType::bf16, {64, 64}}};
+  Graph no_sums =
+      make_graph(types, [](const Tensors& t) { return Tensors{dot_general(t[0], t[1], {{0, 1}, {0, 1}, {}, {}})}; });
+  EXPECT_TRUE(select_kernels(no_sums, kernels_for("cpu"), Mesh()).empty());
 }
 
 TEST_F(Kernels, RefusalsSayWhy) {

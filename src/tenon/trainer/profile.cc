@@ -73,14 +73,14 @@ std::vector<std::string> StepProfile::begin(const Backend& backend) {
   return lines;
 }
 
-std::vector<std::string> StepProfile::end() {
+std::vector<std::string> StepProfile::end(int64_t last_step) {
   const SpanRecording recording = stop_recording();
   recording_ = false;
   make_dirs(join_path(dir_, "profile")).value();
-  const std::string stem = join_path(dir_, fmt::format("profile/steps_{}_{}", range_->first, range_->last));
+  const std::string stem = join_path(dir_, fmt::format("profile/steps_{}_{}", range_->first, last_step));
   write_file_atomic(stem + ".trace.json", to_chrome_trace(recording)).value();
   std::vector<std::string> lines{fmt::format("profile: steps {} to {} in {}.trace.json ({} spans; ui.perfetto.dev)",
-                                             range_->first, range_->last, stem, recording.events.size())};
+                                             range_->first, last_step, stem, recording.events.size())};
   if (device_ == nullptr) return lines;
   const Result<std::string> bytes = std::exchange(device_, nullptr)->stop();
   if (!bytes) {

@@ -46,9 +46,11 @@ class StepProfile {
   bool ends_with(int64_t step) const { return recording_ && step == range_->last; }
   // Starts recording, with the plugin's profiler where it has one. Returns lines for the log.
   std::vector<std::string> begin(const Backend& backend);
-  // Writes `<dir>/profile/steps_10_13.trace.json` and what the plugin recorded, `….xplane.pb`. Returns lines for the
-  // log. Throws `io`.
-  std::vector<std::string> end();
+  bool recording() const { return recording_; }
+  // Behind `last_step`, which a run that ends early has before the range's. Writes
+  // `<dir>/profile/steps_10_13.trace.json` and what the plugin recorded, `….xplane.pb`. Returns lines for the log.
+  // Throws `io`.
+  std::vector<std::string> end(int64_t last_step);
 
  private:
   std::optional<StepRange> range_;

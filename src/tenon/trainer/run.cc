@@ -144,10 +144,11 @@ void Run::loop() {
     const std::optional<Batch> batch = batches.next();
     if (!batch) break;
     step(*batch);
-    end_profile();
+    if (profile_->ends_with(step_)) end_profile();
   }
   settle();
   steps_time_.stop();
+  if (profile_->recording()) end_profile();
 }
 
 void Run::step(const Batch& batch) {
@@ -167,10 +168,12 @@ void Run::begin_profile() {
 
 // What was begun is waited for, so that the recording has it whole.
 void Run::end_profile() {
-  if (!profile_->ends_with(step_)) return;
   settle();
+  const bool counting = steps_time_.running();
+  if (counting) steps_time_.stop();
   saver_->wait();
-  for (const std::string& line : profile_->end()) log_.line(line);
+  for (const std::string& line : profile_->end(step_)) log_.line(line);
+  if (counting) steps_time_.start();
 }
 
 // Evaluating and saving aren't counted as time of the steps.

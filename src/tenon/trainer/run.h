@@ -25,6 +25,7 @@ class Stopwatch {
     before_ = seconds();
     running_since_.reset();
   }
+  bool running() const { return running_since_.has_value(); }
   double seconds() const { return before_ + (running_since_ ? steady_seconds() - *running_since_ : 0); }
 
  private:

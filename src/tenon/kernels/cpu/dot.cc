@@ -225,6 +225,7 @@ bool has_dot() { return __builtin_cpu_supports("avx512bf16") != 0; }
 
 void dot(const DotShape& s, const DotArrays& arrays, const Workers& workers) {
   check(has_dot(), "a dot without its instructions");
+  check(s.K > 0, "a dot over nothing");
   Scratch scratch(Dot::scratch_floats(s), 2);
   const Dot dot(s, arrays, scratch);
   parallel_for(workers, dot.packs(), [&](int64_t i) { dot.pack(i); });

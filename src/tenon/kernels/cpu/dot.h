@@ -26,7 +26,7 @@ bool has_dot();
 
 // result = sum over K of lhs and rhs, both bf16. Sums are in f32. Pairs of neighbours along K are added first, and what
 // is below the normal range counts as zero: so the instruction has it. NaN and infinity are as in f32. The same numbers
-// whatever the number of workers. Needs has_dot().
+// whatever the number of workers. K must be above 0. Needs has_dot().
 void dot(const DotShape& shape, const DotArrays& arrays, const Workers& workers);
 
 }  // namespace tenon

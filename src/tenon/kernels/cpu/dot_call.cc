@@ -23,7 +23,8 @@ std::string refuse(const KernelUse& use) {
   if (out.dtype != DType::f32 && out.dtype != DType::bf16) {
     return fmt::format("gives f32 and bf16, not {}", to_string(out.dtype));
   }
-  if (lhs.rank() != 2 || rhs.rank() != 2 || out.rank() != 2) return "takes matrices only";
+  const bool one_sum = use.attrs().dims("lhs_contract").size() == 1 && use.attrs().dims("lhs_batch").empty();
+  if (lhs.rank() != 2 || rhs.rank() != 2 || !one_sum) return "takes products of matrices only";
   const auto depth_at = static_cast<size_t>(use.attrs().dims("lhs_contract")[0]);
   for (const int64_t size : {out.dims[0], out.dims[1], lhs.dims[depth_at]}) {
     if (size < kFewest) return fmt::format("a dimension of {} is too small to pay", size);
