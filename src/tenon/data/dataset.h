@@ -25,6 +25,10 @@ struct Batch {
   int64_t num_tokens = 0;
 };
 
+// That both are positive, below 2^31, and together at most 2^40 tokens, more than any machine takes: what is computed
+// from them doesn't overflow. The fields are called "batch_size" and "sequence_length".
+void check_batch_shape(Checker& c, const Required<int64_t>& batch_size, const Required<int64_t>& sequence_length);
+
 // Batches are a pure function of the dataset's settings and the step: any step can be asked for at any time, from any
 // thread, so a run that stops and resumes sees the same data as one that never stopped.
 class Dataset : public Configurable {
@@ -33,10 +37,7 @@ class Dataset : public Configurable {
     Required<int64_t> batch_size;       // B
     Required<int64_t> sequence_length;  // T
     int64_t seed = 0;                   // of the order of the examples
-    void check(Checker& c) const {
-      c.positive("batch_size", batch_size);
-      c.positive("sequence_length", sequence_length);
-    }
+    void check(Checker& c) const;
     TENON_FIELDS(batch_size, sequence_length, seed)
   };
   // The batch of `step` (from 0). Throws `invalid_argument` for a step outside.

@@ -29,8 +29,7 @@ void Austen::check(Checker& c) const {
   c.positive("model_dim", model_dim);
   c.positive("num_heads", num_heads);
   c.positive("hidden_dim", hidden_dim);
-  c.positive("batch_size", batch_size);
-  c.positive("sequence_length", sequence_length);
+  check_batch_shape(c, batch_size, sequence_length);
   c.positive("max_steps", max_steps);
   c.at_least("peak_learning_rate", peak_learning_rate, 0);
 }

@@ -30,8 +30,7 @@ void Llama::check(Checker& c) const {
   c.positive("num_heads", num_heads);
   c.positive("hidden_dim", hidden_dim);
   c.positive("vocab_size", vocab_size);
-  c.positive("batch_size", batch_size);
-  c.positive("sequence_length", sequence_length);
+  check_batch_shape(c, batch_size, sequence_length);
   c.positive("train_tokens", train_tokens);
   c.at_least("peak_learning_rate", peak_learning_rate, 0);
   c.at_least("warmup_steps", warmup_steps, 0);

@@ -102,6 +102,24 @@ TEST_F(ResolveTest, WrongArguments) {
   EXPECT_EQ(e->code(), ErrorCode::invalid_argument);
   EXPECT_EQ(e->path(), "args.max_steps");
 
+  // The argument is named, not what is computed from it, and nothing overflows on the way.
+  for (const char* name : {"austen", "llama2_test"}) {
+    const auto with = [&](std::vector<std::string> assignments) {
+      return error_of([&] { resolve(experiments_.find(name), {.assignments = std::move(assignments)}); });
+    };
+    for (const char* batch : {"4611686018427387904", "2147483648", "-1"}) {
+      e = with({std::string("args.batch_size=") + batch});
+      ASSERT_TRUE(e) << batch;
+      EXPECT_EQ(e->code(), ErrorCode::invalid_argument);
+      EXPECT_EQ(e->path(), "args.batch_size");
+    }
+    e = with({"args.batch_size=2147483647", "args.sequence_length=1024"});
+    EXPECT_THAT(e->what(), AllOf(HasSubstr("at args.batch_size"), HasSubstr("at most 2^40 tokens")));
+    EXPECT_EQ(with({"args.sequence_length=2147483648"})->path(), "args.sequence_length");
+    EXPECT_EQ(with({"data.batch_size=2147483648"})->path(), "data.batch_size");
+    EXPECT_EQ(with({"data.batch_size=1073741824", "data.sequence_length=1024"}), std::nullopt);
+  }
+
   e = error({{file("wrong.toml", "seed = 1\n[args]\nmax_step = 2\n")}, {}});
   EXPECT_EQ(e->code(), ErrorCode::unknown_name);
   EXPECT_THAT(e->what(), HasSubstr("wrong.toml:3"));
