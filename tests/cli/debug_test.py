@@ -63,6 +63,8 @@ class Inspect(CommandTest):
     def test_wrong(self):
         self.check_error(self.inspect("--at", "decoder.layer.1"), 2, "unknown_name at --at", "decoder.layers.1")
         self.check_error(self.inspect("--at", "("), 2, "invalid_argument at --at")
+        self.check_error(self.inspect("--at", "(" * 60000 + ")" * 60000), 2, "invalid_argument at --at", "1000 characters")
+        self.check_error(self.inspect("--at", "(.+)+!"), 2, "unknown_name at --at")
         self.check_error(self.inspect(), 2, "--at")
 
 

@@ -39,6 +39,10 @@ TEST(MeshRule, TheFirstThatMatchesTheWholeName) {
   EXPECT_EQ(error_of([] { find_mesh_rule(rules(), std::string(201, 'a')); })->code(), ErrorCode::invalid_argument);
 }
 
+TEST(MeshRule, NoExpressionHangs) {
+  EXPECT_EQ(find_mesh_rule({{.instance = std::string("(a+)+c")}}, std::string(60, 'a')), -1);
+}
+
 class MeshRulesTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { register_everything(Registry::global()); }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <optional>
-#include <regex>
 
 #include "tenon/base/stacked_name.h"
 #include "tenon/config/build_part.h"
@@ -19,41 +18,21 @@ TENON_MODULE(OptimizerRule, Configurable, "an optimizer for the parameters whose
 TENON_MODULE(OptimizerByPath, Optimizer, "different optimizers for different parameters",
              {"rules", "the first that matches has the parameter"}, {"otherwise", "for those that no rule matches"})
 
-namespace {
-
-std::optional<std::regex> compile(const std::string& pattern) {
-  try {
-    return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
-  } catch (const std::regex_error&) {
-    return std::nullopt;
-  }
-}
-
-}  // namespace
-
 OptimizerRule::Config::Config() : optimizer(AdamW::Config{}) {}
 
 void OptimizerRule::Config::check(Checker& c) const {
   c.at_least("learning_rate_scale", learning_rate_scale, 0);
   if (!path.is_set()) return;
-  c.require(compile(path).has_value(), "path", "must be a regular expression (ECMAScript)");
+  if (const Result<Regex> regex = Regex::compile(*path); !regex.ok()) c.require(false, "path", regex.error().message());
 }
-
-struct OptimizerRule::Pattern {
-  std::regex regex;
-};
-
-OptimizerRule::~OptimizerRule() = default;
 
 OptimizerRule::OptimizerRule(const Config& config)
     : path_(config.path),
-      pattern_(std::make_unique<Pattern>(*compile(path_))),
+      pattern_(Regex::compile(path_).value()),
       learning_rate_scale_(config.learning_rate_scale),
       optimizer_(build_part("optimizer", config.optimizer)) {}
 
-bool OptimizerRule::matches(const std::string& parameter) const {
-  return std::regex_search(parameter, pattern_->regex);
-}
+bool OptimizerRule::matches(const std::string& parameter) const { return pattern_.finds(parameter); }
 
 OptimizerByPath::Config::Config() : otherwise(AdamW::Config{}) {}
 

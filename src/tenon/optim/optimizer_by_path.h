@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/base/regex.h"
 #include "tenon/optim/optimizer.h"
 
 namespace tenon {
@@ -25,14 +26,12 @@ class OptimizerRule final : public Configurable {
 
   const std::string& path() const { return path_; }
   bool matches(const std::string& parameter) const;
-  ~OptimizerRule() override;
   const Optimizer& optimizer() const { return *optimizer_; }
   double learning_rate_scale() const { return learning_rate_scale_; }
 
  private:
-  struct Pattern;  // the path, compiled
   std::string path_;
-  std::unique_ptr<Pattern> pattern_;
+  Regex pattern_;
   double learning_rate_scale_;
   std::unique_ptr<Optimizer> optimizer_;
 };

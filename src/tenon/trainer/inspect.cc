@@ -7,10 +7,10 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <regex>
 #include <set>
 #include <unordered_map>
 
+#include "tenon/base/regex.h"
 #include "tenon/base/text.h"
 #include "tenon/config/validate.h"
 #include "tenon/data/dataset.h"
@@ -98,15 +98,14 @@ class Selection {
     std::set<std::string> paths, ops;
     places.list(paths, ops);
     if (std::any_of(paths.begin(), paths.end(), [&](const std::string& p) { return below(p, at_); })) return;
-    try {
-      regex_.emplace(at_);
-    } catch (const std::regex_error& e) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("neither a module's path nor a regular expression: {}", e.what()))
+    Result<Regex> regex = Regex::compile(at_);
+    if (!regex.ok()) {
+      throw Error(ErrorCode::invalid_argument, "no module's path, and then it " + regex.error().message())
           .at("--at")
           .got(quote_text(at_));
     }
-    const auto hit = [&](const std::string& op) { return std::regex_search(op, *regex_); };
+    regex_ = std::move(regex).value();
+    const auto hit = [&](const std::string& op) { return regex_->finds(op); };
     if (std::any_of(ops.begin(), ops.end(), hit)) return;
     throw Error(ErrorCode::unknown_name, "no module and no op is called so")
         .at("--at")
@@ -114,12 +113,12 @@ class Selection {
         .hint(did_you_mean(at_, {paths.begin(), paths.end()}));
   }
   bool takes(const std::string& path, std::string_view op) const {
-    return regex_ ? std::regex_search(fmt::format("{}/{}", path, op), *regex_) : below(path, at_);
+    return regex_ ? regex_->finds(fmt::format("{}/{}", path, op)) : below(path, at_);
   }
 
  private:
   std::string at_;
-  std::optional<std::regex> regex_;
+  std::optional<Regex> regex_;
 };
 
 InspectedValue measure(std::string path, std::string op, const Literal& x) {
