@@ -22,7 +22,8 @@ void add_plugin_option(CLI::App& app, std::vector<std::string>& plugins) {
   app.add_option("--plugin", plugins, "shared library that adds modules, modifiers and experiments; may be given again")
       ->type_name("FILE")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
 void add_override_options(CLI::App& app, ExperimentOptions& o) {
@@ -34,7 +35,9 @@ void add_override_options(CLI::App& app, ExperimentOptions& o) {
       ->type_name("NAME{FIELD = VALUE, ...}");
   app.add_option("--set", o.overrides.assignments, "sets one field, after all else; may be given again")
       ->type_name("PATH=VALUE");
-  for (const char* name : {"--config", "--modify", "--set"}) app.get_option(name)->expected(1)->take_all();
+  for (const char* name : {"--config", "--modify", "--set"}) {
+    app.get_option(name)->expected(1)->take_all()->allow_extra_args(false);
+  }
   add_plugin_option(app, o.plugins);
 }
 
