@@ -21,6 +21,7 @@ TENON_FN_TYPE(Llama, Trainer::Config(), "a Llama (Touvron et al. 2023)", {"num_l
               {"sequence_length", "tokens in a sequence"}, {"train_tokens", "tokens in all: the steps come from it"},
               {"peak_learning_rate", "after warmup"}, {"final_learning_rate_ratio", "at the end, of the peak"},
               {"warmup_steps", "over which the learning rate rises"},
+              {"separate_documents", "whether tokens see their own document only, or all of their row"},
               {"loss_chunks", "pieces in which logits are made"},
               {"fsdp", "devices that share the parameters; -1: all"}, {"data_path", "a text file, or a folder of them"})
 
@@ -43,6 +44,7 @@ CausalLm::Config model(const Llama& args) {
   c.vocab_size = args.vocab_size;
   c.model_dim = args.model_dim;
   c.compute_dtype = DType::bf16;
+  c.separate_documents = args.separate_documents;
   c.loss_chunks = args.loss_chunks;
   c.head = LinearHead::Config{};
   RMSNorm::Config norm;

@@ -19,6 +19,8 @@ struct Llama {
   int64_t train_tokens = 2'000'000'000'000;
   double peak_learning_rate = 3e-4, final_learning_rate_ratio = 0.1;
   int64_t warmup_steps = 2000;
+  // Whether tokens see their own document only, or all of their row.
+  bool separate_documents = true;
   // Pieces in which logits are made.
   int64_t loss_chunks = 8;
   // Devices that share the parameters; -1: all.
@@ -27,7 +29,7 @@ struct Llama {
   void check(Checker& c) const;
   TENON_FN(num_layers, model_dim, num_heads, num_kv_heads, hidden_dim, vocab_size, rope_theta, norm_eps, adam_eps,
            batch_size, sequence_length, train_tokens, peak_learning_rate, final_learning_rate_ratio, warmup_steps,
-           loss_chunks, fsdp, data_path)
+           separate_documents, loss_chunks, fsdp, data_path)
   // max_steps is what train_tokens are in whole batches, rounded up.
   Trainer::Config operator()() const;
 };

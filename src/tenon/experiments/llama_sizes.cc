@@ -9,18 +9,25 @@ namespace {
 constexpr int64_t kTrillion = 1'000'000'000'000;
 
 // Touvron et al. 2023, "LLaMA: Open and Efficient Foundation Language Models", table 2 and section 2.3; hidden_dim is
-// 2/3 of 4 model_dim, rounded up to a multiple of 256, and norm_eps as in the released weights.
+// 2/3 of 4 model_dim, rounded up to a multiple of 256, and norm_eps as in the released weights (65B has its own).
+// Neither Llama 1 nor 2 masks documents from one another.
 const Llama kLlama1 = {
     .hidden_dim = 11008,
     .norm_eps = 1e-6,
     .batch_size = 2048,
     .sequence_length = 2048,
     .train_tokens = kTrillion,
+    .separate_documents = false,
 };
 // Touvron et al. 2023, "Llama 2: Open Foundation and Fine-Tuned Chat Models", section 2.2, tables 1 and 21.
-const Llama kLlama2 = {.adam_eps = 1e-5, .batch_size = 1024, .sequence_length = 4096, .train_tokens = 2 * kTrillion};
-// Dubey et al. 2024, "The Llama 3 Herd of Models", table 3 and section 3.4.1, at the main part's batch (16M tokens) and
-// context length. Warmup and the end of the schedule are published for 405B only and taken for all.
+const Llama kLlama2 = {.adam_eps = 1e-5,
+                       .batch_size = 1024,
+                       .sequence_length = 4096,
+                       .train_tokens = 2 * kTrillion,
+                       .separate_documents = false};
+// Dubey et al. 2024, "The Llama 3 Herd of Models", table 3, sections 3.2 (documents are masked) and 3.4.1, at the main
+// part's batch (16M tokens) and context length. Warmup and the end of the schedule are published for 405B only and
+// taken for all.
 const Llama kLlama3 = {
     .num_kv_heads = 8,
     .hidden_dim = 14336,
@@ -58,6 +65,11 @@ Llama grouped(Llama llama, int64_t num_kv_heads) {
 
 Llama trained_on(Llama llama, int64_t tokens) {
   llama.train_tokens = tokens;
+  return llama;
+}
+
+Llama with_norm_eps(Llama llama, double norm_eps) {
+  llama.norm_eps = norm_eps;
   return llama;
 }
 
@@ -100,7 +112,8 @@ void register_llama(ExperimentRegistry& registry) {
   small("llama1_7b", "Llama 1, 6.7B parameters", sized(kLlama1, {32, 4096, 32, 11008}), k32);
   small("llama1_13b", "Llama 1, 13.0B parameters", sized(kLlama1, {40, 5120, 40, 13824}), k32);
   big("llama1_33b", "Llama 1, 32.5B parameters", trained_on(large(sized(kLlama1, {60, 6656, 52, 17920})), longer), k32);
-  big("llama1_65b", "Llama 1, 65.3B parameters", trained_on(large(sized(kLlama1, {80, 8192, 64, 22016})), longer), k32);
+  big("llama1_65b", "Llama 1, 65.3B parameters",
+      with_norm_eps(trained_on(large(sized(kLlama1, {80, 8192, 64, 22016})), longer), 1e-5), k32);
   small("llama2_7b", "Llama 2, 6.7B parameters", sized(kLlama2, {32, 4096, 32, 11008}), k32);
   small("llama2_13b", "Llama 2, 13.0B parameters", sized(kLlama2, {40, 5120, 40, 13824}), k32);
   big("llama2_70b", "Llama 2, 69.0B parameters", grouped(large(sized(kLlama2, {80, 8192, 64, 28672})), 8), k32);

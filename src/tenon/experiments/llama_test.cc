@@ -54,6 +54,27 @@ TEST_F(LlamaTest, TrainOnTheTokensAskedFor) {
   EXPECT_EQ(config("llama2_70b").max_steps, 476838);  // 2e12 / 2^22
 }
 
+// params.json of the released weights.
+TEST_F(LlamaTest, HaveTheNormsOfTheReleasedWeights) {
+  const std::vector<std::pair<const char*, double>> released = {{"llama1_7b", 1e-6},  {"llama1_13b", 1e-6},
+                                                                {"llama1_33b", 1e-6}, {"llama1_65b", 1e-5},
+                                                                {"llama2_7b", 1e-5},  {"llama3_405b", 1e-5}};
+  for (const auto& [name, eps] : released) {
+    const Trainer::Config c = config(name);
+    const auto& decoder = c.model.as<CausalLm>().decoder.as<Decoder>();
+    EXPECT_EQ(decoder.norm.as<RMSNorm>().eps, eps) << name;
+    EXPECT_EQ(decoder.pattern[0].as<DecoderLayer>().residual.as<PreNormResidual>().norm.as<RMSNorm>().eps, eps) << name;
+  }
+}
+
+TEST_F(LlamaTest, OnlyTheThirdMasksDocuments) {
+  for (const Experiment* e : experiments_.all()) {
+    EXPECT_EQ(config(e->name).model.as<CausalLm>().separate_documents, e->name.starts_with("llama3")) << e->name;
+  }
+  const Trainer::Config c = config("llama2_7b", {.assignments = {"args.separate_documents=true"}});
+  EXPECT_TRUE(c.model.as<CausalLm>().separate_documents);
+}
+
 TEST_F(LlamaTest, SingleHostIsTheSameModelWithSmallerBatches) {
   const Trainer::Config c = config("llama3_8b-single_host");
   EXPECT_EQ(c.data->batch_size.value(), 16);
