@@ -34,7 +34,8 @@ struct Llama {
   Trainer::Config operator()() const;
 };
 
-// llama1_7b … llama3_405b, a test size of each, and their "-single_host" variants.
+// llama1_7b … llama3_405b, a test size of each, and their "-single_host" variants: all tokens in smaller
+// batches, for eight devices.
 void register_llama(ExperimentRegistry& registry);
 
 // What changes with the machine, for models that fit a host (up to 13B) and for larger ones.

@@ -1,7 +1,6 @@
 // The sizes, with their published hyperparameters. Batches and tokens, published in millions and trillions, are taken
 // as 2^22 or 2^24 tokens and as powers of ten.
 #include "tenon/experiments/llama.h"
-#include "tenon/trainer/modifiers.h"
 
 namespace tenon {
 namespace {
@@ -87,40 +86,37 @@ Llama tiny(Llama llama) {
   return llama;
 }
 
-// With batches of `fraction`, for the eight devices of one host.
-void add_with_single_host(ExperimentRegistry& registry, const Experiment& experiment, double fraction) {
+// With batches of one part in `fewer`, for the eight devices of one host.
+void add_with_single_host(ExperimentRegistry& registry, Experiment experiment, Llama llama, int64_t fewer) {
+  experiment.make = llama;
   registry.add(experiment);
-  Experiment variant = experiment;
-  variant.name += "-single_host";
-  variant.description += ", with batches for one host";
-  variant.mesh_rules.clear();
-  variant.modifiers = {SetMesh{{.data = 1, .fsdp = -1}}, ScaleBatch{fraction}};
-  registry.add(variant);
+  llama.batch_size /= fewer;
+  llama.fsdp = -1;
+  registry.add({experiment.name + "-single_host", experiment.description + ", with batches for one host", llama});
 }
 
 }  // namespace
 
 void register_llama(ExperimentRegistry& registry) {
-  const auto small = [&](const char* name, const char* description, const Llama& llama, double fraction) {
-    add_with_single_host(registry, {name, description, llama, small_llama_mesh_rules(), {}}, fraction);
+  const auto small = [&](const char* name, const char* description, const Llama& llama, int64_t fewer) {
+    add_with_single_host(registry, {name, description, {}, small_llama_mesh_rules()}, llama, fewer);
   };
-  const auto big = [&](const char* name, const char* description, const Llama& llama, double fraction) {
-    add_with_single_host(registry, {name, description, llama, large_llama_mesh_rules(), {}}, fraction);
+  const auto big = [&](const char* name, const char* description, const Llama& llama, int64_t fewer) {
+    add_with_single_host(registry, {name, description, {}, large_llama_mesh_rules()}, llama, fewer);
   };
   const int64_t longer = kTrillion * 14 / 10;
-  constexpr double k32 = 1.0 / 32, k128 = 1.0 / 128;
-  small("llama1_7b", "Llama 1, 6.7B parameters", sized(kLlama1, {32, 4096, 32, 11008}), k32);
-  small("llama1_13b", "Llama 1, 13.0B parameters", sized(kLlama1, {40, 5120, 40, 13824}), k32);
-  big("llama1_33b", "Llama 1, 32.5B parameters", trained_on(large(sized(kLlama1, {60, 6656, 52, 17920})), longer), k32);
+  small("llama1_7b", "Llama 1, 6.7B parameters", sized(kLlama1, {32, 4096, 32, 11008}), 32);
+  small("llama1_13b", "Llama 1, 13.0B parameters", sized(kLlama1, {40, 5120, 40, 13824}), 32);
+  big("llama1_33b", "Llama 1, 32.5B parameters", trained_on(large(sized(kLlama1, {60, 6656, 52, 17920})), longer), 32);
   big("llama1_65b", "Llama 1, 65.3B parameters",
-      with_norm_eps(trained_on(large(sized(kLlama1, {80, 8192, 64, 22016})), longer), 1e-5), k32);
-  small("llama2_7b", "Llama 2, 6.7B parameters", sized(kLlama2, {32, 4096, 32, 11008}), k32);
-  small("llama2_13b", "Llama 2, 13.0B parameters", sized(kLlama2, {40, 5120, 40, 13824}), k32);
-  big("llama2_70b", "Llama 2, 69.0B parameters", grouped(large(sized(kLlama2, {80, 8192, 64, 28672})), 8), k32);
-  small("llama3_8b", "Llama 3, 8.0B parameters", sized(kLlama3, {32, 4096, 32, 14336}), k128);
-  big("llama3_70b", "Llama 3, 70.6B parameters", large(sized(kLlama3, {80, 8192, 64, 28672})), k128);
+      with_norm_eps(trained_on(large(sized(kLlama1, {80, 8192, 64, 22016})), longer), 1e-5), 32);
+  small("llama2_7b", "Llama 2, 6.7B parameters", sized(kLlama2, {32, 4096, 32, 11008}), 32);
+  small("llama2_13b", "Llama 2, 13.0B parameters", sized(kLlama2, {40, 5120, 40, 13824}), 32);
+  big("llama2_70b", "Llama 2, 69.0B parameters", grouped(large(sized(kLlama2, {80, 8192, 64, 28672})), 8), 32);
+  small("llama3_8b", "Llama 3, 8.0B parameters", sized(kLlama3, {32, 4096, 32, 14336}), 128);
+  big("llama3_70b", "Llama 3, 70.6B parameters", large(sized(kLlama3, {80, 8192, 64, 28672})), 128);
   big("llama3_405b", "Llama 3, 405.9B parameters",
-      trained_on(large(sized(kLlama3, {126, 16384, 128, 53248}), 8e-5), kTrillion * 156 / 10), k128);
+      trained_on(large(sized(kLlama3, {126, 16384, 128, 53248}), 8e-5), kTrillion * 156 / 10), 128);
   registry.add({"llama1_test", "Llama 1, tiny: seconds, for tests", tiny(kLlama1)});
   registry.add({"llama2_test", "Llama 2 with grouped keys, tiny", tiny(grouped(kLlama2, 8))});
   registry.add({"llama3_test", "Llama 3, tiny", tiny(kLlama3)});

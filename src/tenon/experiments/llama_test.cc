@@ -45,7 +45,9 @@ TEST_F(LlamaTest, HaveThePublishedNumberOfParameters) {
 TEST_F(LlamaTest, TrainOnTheTokensAskedFor) {
   for (const Experiment* e : experiments_.all()) {
     const Llama& args = *e->make.as<Llama>();
-    const Trainer::Config c = e->make();
+    const Trainer::Config c = config(e->name);
+    EXPECT_EQ(c.data->batch_size, args.batch_size) << e->name;
+    EXPECT_EQ(c.mesh.fsdp, args.fsdp) << e->name;
     const int64_t batch = args.batch_size * args.sequence_length;
     EXPECT_GE(c.max_steps * batch, args.train_tokens) << e->name;
     EXPECT_LT((c.max_steps - 1) * batch, args.train_tokens) << e->name;
@@ -78,6 +80,7 @@ TEST_F(LlamaTest, OnlyTheThirdMasksDocuments) {
 TEST_F(LlamaTest, SingleHostIsTheSameModelWithSmallerBatches) {
   const Trainer::Config c = config("llama3_8b-single_host");
   EXPECT_EQ(c.data->batch_size.value(), 16);
+  EXPECT_EQ(c.max_steps, 114440918);  // 15e12 / 2^17
   EXPECT_EQ(c.mesh, (MeshConfig{.data = 1, .fsdp = -1}));
   EXPECT_EQ(c.model, config("llama3_8b").model);
 }
