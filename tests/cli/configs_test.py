@@ -48,6 +48,16 @@ class Looking(CommandTest):
                 self.assertRegex(line, r"^  \w+ +\S")
 
 
+    def test_args_and_rules_try_all_that_is_given(self):
+        for command in ("args", "rules"):
+            show = ["config", command, "llama2_7b"]
+            self.check_error(run(*show, "--set", "sed=1"), 2, "unknown_name", "did you mean seed?")
+            self.check_error(run(*show, "--modify", "SetMsh"), 2, "unknown_name", "did you mean SetMesh?")
+            self.check_error(run(*show, "--instance", ""), 2, "invalid_argument at --instance", "empty")
+            done = self.check(run(*show, "--instance", "tpu-v5e-256", "--set", "seed=1"))
+            self.assertTrue(done.stderr.startswith(GREETING), done.stderr)
+
+
 class Changing(CommandTest):
     def test_mesh_rules(self):
         done = self.check(run("config", "show", "llama2_7b", "--instance", "tpu-v5e-256"))

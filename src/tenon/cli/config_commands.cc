@@ -29,10 +29,10 @@ std::string lines_text(const std::vector<TextLine>& lines) {
   return text;
 }
 
-// The experiment's function and what it is called with, or its mesh rules.
+// The experiment's function and what it is called with, or its mesh rules. All that was given is tried first.
 template <class F>
 void print_recipe(ExperimentOptions options, F to_text) {
-  load_plugins(options.plugins);
+  resolve_config(options);
   const Experiment& experiment = find_experiment(experiments(), options.experiment, options.overrides);
   print_text(to_text(experiment, options.overrides));
 }

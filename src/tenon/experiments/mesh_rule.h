@@ -18,8 +18,8 @@ struct MeshRule {
   TENON_FIELDS(instance, modifiers)
 };
 
-// The index of the first rule that matches; -1 when none does. Throws `invalid_argument` for an instance type of more
-// than 200 characters.
+// The index of the first rule that matches; -1 when none does. Throws `invalid_argument` for an instance type that is
+// empty or of more than 200 characters.
 int64_t find_mesh_rule(const std::vector<MeshRule>& rules, std::string_view instance);
 
 }  // namespace tenon

@@ -36,6 +36,7 @@ TEST(MeshRule, TheFirstThatMatchesTheWholeName) {
   EXPECT_EQ(find_mesh_rule(rules(), "my-cpu-1"), -1);
   EXPECT_EQ(find_mesh_rule(rules(), "gpu-p5x48xlarge-8"), -1) << "\\. is a point";
   EXPECT_EQ(find_mesh_rule({}, "cpu-1"), -1);
+  EXPECT_EQ(error_of([] { find_mesh_rule(rules(), ""); })->path(), "--instance");
   EXPECT_EQ(error_of([] { find_mesh_rule(rules(), std::string(201, 'a')); })->code(), ErrorCode::invalid_argument);
 }
 

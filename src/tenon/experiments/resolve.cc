@@ -159,7 +159,7 @@ Resolved resolve(const Experiment& experiment, const Overrides& overrides) {
     modifying.apply(layer.modifiers, layer.where);
     overlay(out.config, layer.fields);
   }
-  if (!overrides.instance.empty()) modifying.apply_rule(recipe.mesh_rules, overrides.instance);
+  if (overrides.instance) modifying.apply_rule(recipe.mesh_rules, *overrides.instance);
   for (const std::string& text : overrides.modifiers) modifying.apply({parse_modifier(text)}, "--modify");
   apply_set(out.config, assignments);
   return out;

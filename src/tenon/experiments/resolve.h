@@ -1,6 +1,7 @@
 // From an experiment's name, files, machine and settings to the config that is run.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@ namespace tenon {
 struct Overrides {
   std::vector<std::string> files = {};        // TOML
   std::vector<std::string> assignments = {};  // "path=value"
-  std::string instance = {};                  // the machine's type, for the mesh rules; "": none
+  std::optional<std::string> instance = {};   // the machine's type, for the mesh rules
   std::vector<std::string> modifiers = {};    // "NAME" or "NAME{field = value, …}"
 };
 
