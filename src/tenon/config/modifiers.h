@@ -33,7 +33,7 @@ struct Wrap {
 // Sets every field whose path matches `path`, as `--set` would.
 struct SetField {
   Required<std::string> path;
-  Value value;
+  Required<Value> value;
   TENON_FN(path, value)
   void operator()(AnyConfig& tree) const;
 };

@@ -142,6 +142,7 @@ TEST_F(ModifiersTest, NoMatchIsAnError) {
   EXPECT_THAT(error_of(SetField{.path = "**.bias", .value = 3}), HasSubstr("wrong_type at layers.0.linear.bias"));
   EXPECT_THAT(error_of(SetField{.path = "dropout", .value = 2.0}), HasSubstr("dropout"));  // a check
   EXPECT_EQ(error_of(SetField{.value = 2.0}), "missing_field: SetField needs path");
+  EXPECT_EQ(error_of(SetField{.path = "sources"}), "missing_field: SetField needs value");
   EXPECT_EQ(error_of(Wrap{.from = "Linear"}), "missing_field: Wrap needs to and slot");
   EXPECT_THAT(error_of(Modifier()), HasSubstr("an empty modifier"));
 }

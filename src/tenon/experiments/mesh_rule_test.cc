@@ -130,6 +130,23 @@ TEST_F(MeshRulesTest, ModifiersOnTheCommandLine) {
               HasSubstr("--modify"));
 }
 
+// Whether or not they match the machine.
+TEST_F(MeshRulesTest, AreWhole) {
+  const auto error = [&](const std::string& text) {
+    const auto e = error_of([&] { resolve(experiments_.find("llama2_test"), {.files = {file(text)}}); });
+    return e ? std::string(e->what()) : "";
+  };
+  EXPECT_THAT(error("[[mesh_rules]]\nmodifiers = []\n"), HasSubstr("missing_field at mesh_rules.0.instance"));
+  EXPECT_THAT(error("[[mesh_rules]]\ninstance = 'a'\nmodifiers = [{type = 'SetField', path = 'seed'}]\n"),
+              HasSubstr("missing_field at mesh_rules.0.modifiers.0.value"));
+  EXPECT_EQ(error("[[mesh_rules]]\ninstance = 'a'\nmodifiers = [{type = 'Replace', from = 'FeedForward', "
+                  "to = {type = 'GatedFeedForward'}}]\n"),
+            "")
+      << "what is put in may lack what it keeps of what was there";
+  EXPECT_THAT(error("modifiers = [{type = 'SetField', path = 'data'}]\n"),
+              AllOf(HasSubstr("missing_field: SetField needs value"), HasSubstr("x.toml:1")));
+}
+
 TEST_F(MeshRulesTest, EveryModifierOfTheModel) {
   const auto changes = [&](const std::string& text) {
     const Resolved out = resolve(experiments_.find("llama2_7b"), {.modifiers = {text}});

@@ -8,6 +8,7 @@
 #include "tenon/config/path.h"
 #include "tenon/config/text.h"
 #include "tenon/config/toml.h"
+#include "tenon/config/validate.h"
 #include "tenon/experiments/overlay_file.h"
 
 namespace tenon {
@@ -152,6 +153,7 @@ Resolved resolve(const Experiment& experiment, const Overrides& overrides) {
   const std::vector<Layer> layers = read_layers(experiment, overrides.files);
   const auto [recipe_assignments, assignments] = split(overrides.assignments);
   const Recipe::Config recipe = recipe_of(experiment, layers, recipe_assignments);
+  require_set(recipe);
   Resolved out{recipe.args(), ""};
   modify(out.config, experiment.modifiers);
   Modifying modifying(out);

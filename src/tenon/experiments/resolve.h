@@ -30,7 +30,8 @@ struct Resolved {
 // arguments, and its own modifiers are applied. Over its config go each file's modifiers and fields; then the mesh rule
 // that matches `instance`, the modifiers, and last the other assignments, each in the order given. The config knows
 // nothing of all this. Throws what reading files, setting fields and modifiers throw: `unknown_name` with the nearest
-// names, `wrong_type`, `invalid_argument` from checks and from modifiers that match nothing.
+// names, `wrong_type`, `missing_field` for what an argument, mesh rule or modifier lacks, `invalid_argument` from
+// checks and from modifiers that match nothing.
 Resolved resolve(const Experiment& experiment, const Overrides& overrides);
 
 // The experiment called `name`, or, when that is a TOML file, the one it is based on: the file then comes first in
