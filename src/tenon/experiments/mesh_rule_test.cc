@@ -168,6 +168,9 @@ TEST_F(MeshRulesTest, EveryModifierOfTheModel) {
   EXPECT_THAT(error("SetRemat{module = 'Trainer', policy.type = 'SaveDots'}"), HasSubstr("has no module Trainer"));
   EXPECT_THAT(error("SetPartitions{specs = {'model.decoder' = 'fsdp'}}"),
               HasSubstr("no partition spec's path matches"));
+  EXPECT_THAT(error("SetPartitions{specs = {'**.qkv.**.weight_partition' = 'model,fsdp', '**.linear.*' = 'fsdp'}}"),
+              AllOf(HasSubstr("two patterns match one partition spec"), HasSubstr("qkv.projection.linear."),
+                    HasSubstr("\"**.linear.*\" and \"**.qkv.**.weight_partition\"")));
   EXPECT_THAT(error("ScaleBatch{factor = 0.3}"), HasSubstr("isn't a whole number of examples"));
   EXPECT_THAT(error("UseAttention"), HasSubstr("missing_field"));
 }

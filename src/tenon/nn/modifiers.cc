@@ -40,19 +40,40 @@ class RematSetter : public TreeVisitor {
 
 class SpecSetter : public TreeVisitor {
  public:
-  SpecSetter(const std::string& pattern, const PartitionSpec& spec) : pattern_(pattern), spec_(spec) {}
+  explicit SpecSetter(const std::map<std::string, PartitionSpec>& specs) {
+    for (const auto& [text, spec] : specs) rules_.push_back({text, PathPattern(text), spec});
+  }
   bool value(const Path& path, const ValueRef& value) override {
-    if (value.type->cpp_type() != typeid(PartitionSpec) || !pattern_.matches(path)) return true;
-    value.type->assign(value.data, &spec_);
-    ++count_;
+    if (value.type->cpp_type() != typeid(PartitionSpec)) return true;
+    const Rule* matched = nullptr;
+    for (Rule& rule : rules_) {
+      if (!rule.pattern.matches(path)) continue;
+      if (matched != nullptr) {
+        throw Error(ErrorCode::invalid_argument, "two patterns match one partition spec")
+            .at(format_path(path))
+            .got(quote(matched->text) + " and " + quote(rule.text));
+      }
+      matched = &rule;
+      rule.used = true;
+    }
+    if (matched != nullptr) value.type->assign(value.data, &matched->spec);
     return true;
   }
-  int64_t count() const { return count_; }
+  void require_all_used() const {
+    for (const Rule& rule : rules_) {
+      if (rule.used) continue;
+      throw Error(ErrorCode::invalid_argument, "no partition spec's path matches").got(quote(rule.text));
+    }
+  }
 
  private:
-  PathPattern pattern_;
-  const PartitionSpec& spec_;
-  int64_t count_ = 0;
+  struct Rule {
+    std::string text;
+    PathPattern pattern;
+    const PartitionSpec& spec;
+    bool used = false;
+  };
+  std::vector<Rule> rules_;
 };
 
 }  // namespace
@@ -68,12 +89,9 @@ void SetRemat::operator()(AnyConfig& tree) const {
 void SetPartitions::check(Checker& c) const { c.require(!specs.empty(), "specs", "must name a field"); }
 
 void SetPartitions::operator()(AnyConfig& tree) const {
-  for (const auto& [pattern, spec] : specs) {
-    SpecSetter setter(pattern, spec);
-    walk(tree, setter);
-    if (setter.count() != 0) continue;
-    throw Error(ErrorCode::invalid_argument, "no partition spec's path matches").got(quote(pattern));
-  }
+  SpecSetter setter(specs);
+  walk(tree, setter);
+  setter.require_all_used();
 }
 
 void UseAttention::operator()(AnyConfig& tree) const {

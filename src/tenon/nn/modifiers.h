@@ -18,7 +18,7 @@ struct SetRemat {
   void operator()(AnyConfig& tree) const;
 };
 
-// Sets the partition specs whose paths match; of several patterns that match, the last by name wins.
+// Sets the partition specs whose paths match, each one pattern.
 struct SetPartitions {
   std::map<std::string, PartitionSpec> specs = {};  // by path pattern (path_pattern.h)
   void check(Checker& c) const;
