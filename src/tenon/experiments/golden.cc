@@ -73,11 +73,13 @@ std::string text_of(const std::vector<TextLine>& lines) {
 
 using Lines = std::map<std::string, std::string>;
 
-Lines read_lines(const std::string& file) {
+// Nothing when there is no such file.
+std::optional<Lines> read_lines(const std::string& file) {
+  const Result<std::string> text = read_file(file);
+  if (!text.ok() && text.error().code() == ErrorCode::not_found) return std::nullopt;
   Lines lines;
-  const std::string text = read_file(file).value();
   int64_t number = 0;
-  for (const std::string& line : split(text, '\n')) {
+  for (const std::string& line : split(text.value(), '\n')) {
     ++number;
     if (line.empty()) continue;
     const size_t equals = line.find(" = ");
@@ -114,9 +116,9 @@ GoldenReport compare_goldens(const std::string& dir, const std::vector<GoldenSub
     ++report.checked;
     Lines now;
     for (const TextLine& line : lines) now.emplace(line.path, line.value);
-    const bool is_new = !std::filesystem::exists(file);
-    GoldenChange change{subject.name, is_new, is_new ? std::vector<Difference>{} : compare(read_lines(file), now)};
-    if (!is_new && change.differences.empty()) continue;
+    const std::optional<Lines> before = read_lines(file);
+    GoldenChange change{subject.name, !before, before ? compare(*before, now) : std::vector<Difference>{}};
+    if (before && change.differences.empty()) continue;
     if (write) write_file_atomic(file, text_of(lines)).value();
     report.changed.push_back(std::move(change));
   }
@@ -190,7 +192,7 @@ GoldenReport check_goldens(const std::string& dir, const std::vector<GoldenSubje
 }
 
 GoldenReport update_goldens(const std::string& dir, const std::vector<GoldenSubject>& subjects) {
-  std::filesystem::create_directories(dir);
+  make_dirs(dir).value();
   return compare_goldens(dir, subjects, true);
 }
 

@@ -14,11 +14,17 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxBases = 20;
 constexpr const char* kBase = "base";
 
+// The same for two paths of one file; one that can't be followed stands for itself.
+fs::path resolved(const std::string& path) {
+  std::error_code code;
+  fs::path whole = fs::weakly_canonical(path, code);
+  return code ? fs::path(path).lexically_normal() : whole;
+}
+
 // Throws unless `path`, named at `where`, may be read after `chain`: the files that led there.
 void check_chain(const std::vector<std::string>& chain, const std::string& path, const std::string& where) {
-  const bool again = std::any_of(chain.begin(), chain.end(), [&](const std::string& file) {
-    return fs::weakly_canonical(file) == fs::weakly_canonical(path);
-  });
+  const bool again = std::any_of(chain.begin(), chain.end(),
+                                 [&](const std::string& file) { return resolved(file) == resolved(path); });
   if (again) {
     throw Error(ErrorCode::invalid_argument, "bases form a cycle").at(where).got(join(chain, " on ") + " on " + path);
   }
