@@ -98,6 +98,8 @@ class Goldens(CommandTest):
         mine, goldens = self.root / "mine.toml", self.root / "goldens"
         golden = ["golden", "check", mine, "--dir", goldens]
         mine.write_text('base = "austen_tiny"\n')
+        self.check_error(run(*golden), 5, "not_found", "goldens", "golden update")
+        goldens.mkdir()
         self.check_error(run(*golden), 2, "differ from their goldens", "1 of 1", "tenon golden update")
         self.check(run("golden", "update", mine, "--dir", goldens))
         self.assertEqual(self.check(run(*golden)).stdout, "0 of 1 goldens differ\n")
@@ -108,7 +110,7 @@ class Goldens(CommandTest):
         self.assertIn("1 experiment changes parameters weight\n", failed.stdout)
         self.check_error(run("golden", "update", mine, "--dir", mine), 6, "mine.toml")
         self.check_error(run("golden", "update", mine, "--dir", mine / "below"), 6, "mine.toml")
-        self.check_error(run("golden", "check", mine, "--dir", mine), 6, "io", "mine.toml/mine.golden")
+        self.check_error(run("golden", "check", mine, "--dir", mine), 5, "not_found", "mine.toml")
         (goldens / "mine.golden").write_text("no golden\n")
         self.check_error(run(*golden), 5, "damaged", "mine.golden:1")
 

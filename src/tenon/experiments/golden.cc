@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "tenon/base/file.h"
 #include "tenon/base/text.h"
@@ -108,7 +109,18 @@ std::vector<Difference> compare(const Lines& before, const Lines& after) {
   return out;
 }
 
+void check_names(const std::vector<GoldenSubject>& subjects) {
+  std::set<std::string> names;
+  for (const GoldenSubject& subject : subjects) {
+    if (names.insert(subject.name).second) continue;
+    throw Error(ErrorCode::invalid_argument, "two of what was given have one golden")
+        .got(subject.name + ".golden")
+        .hint("name each once, and files by different names");
+  }
+}
+
 GoldenReport compare_goldens(const std::string& dir, const std::vector<GoldenSubject>& subjects, bool write) {
+  check_names(subjects);
   GoldenReport report;
   for (const GoldenSubject& subject : subjects) {
     const std::vector<TextLine> lines = golden_lines(subject);
@@ -160,7 +172,15 @@ std::vector<FieldChange> by_field(const GoldenReport& report) {
 GoldenSubject golden_subject(const ExperimentRegistry& registry, const std::string& name) {
   GoldenSubject out;
   out.experiment = &find_experiment(registry, name, out.overrides);
-  out.name = is_overlay_file(name) ? std::filesystem::path(name).stem().string() : name;
+  out.name = name;
+  if (!is_overlay_file(name)) return out;
+  out.name = std::filesystem::path(name).stem().string();
+  for (const Experiment* experiment : registry.all()) {
+    if (experiment->name != out.name) continue;
+    throw Error(ErrorCode::invalid_argument, "the file's golden would be that of the experiment " + out.name)
+        .at(name)
+        .hint("give the file another name");
+  }
   return out;
 }
 
@@ -188,6 +208,9 @@ std::vector<TextLine> golden_lines(const GoldenSubject& subject) {
 }
 
 GoldenReport check_goldens(const std::string& dir, const std::vector<GoldenSubject>& subjects) {
+  if (!is_dir(dir)) {
+    throw Error(ErrorCode::not_found, "there is no such folder of goldens").at(dir).hint("`golden update` makes it");
+  }
   return compare_goldens(dir, subjects, false);
 }
 

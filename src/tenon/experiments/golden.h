@@ -16,6 +16,7 @@ struct GoldenSubject {
   Overrides overrides = {};
 };
 // An experiment by name, or a TOML file that is based on one, whose golden has the file's name without ".toml".
+// Throws `invalid_argument` when that is the name of an experiment.
 GoldenSubject golden_subject(const ExperimentRegistry& registry, const std::string& name);
 
 // Lines, sorted within four parts:
@@ -36,7 +37,9 @@ struct GoldenReport {
   std::vector<GoldenChange> changed;
 };
 
-// Compares with the files in `dir`. Throws what reading files throws, `damaged` for a file that isn't such lines.
+// Compares with the files in `dir`. Throws `not_found` when there is no such folder,
+// `invalid_argument` for two subjects of one name, what reading files throws, and `damaged` for a file that isn't such
+// lines.
 GoldenReport check_goldens(const std::string& dir, const std::vector<GoldenSubject>& subjects);
 // The same, and writes the files that changed.
 GoldenReport update_goldens(const std::string& dir, const std::vector<GoldenSubject>& subjects);

@@ -67,6 +67,22 @@ TEST_F(GoldenTest, ChangesAreSummedUp) {
   EXPECT_TRUE(check_goldens(dir_, subjects_).changed.empty());
 }
 
+TEST_F(GoldenTest, EachHasAFileOfItsOwn) {
+  subjects_.push_back(subjects_[0]);
+  EXPECT_THAT(error_of([&] { update_goldens(dir_, subjects_); })->what(), HasSubstr("got austen.golden"));
+  std::filesystem::create_directories(dir_);
+  const std::string file = dir_ / "llama2_test.toml";
+  write_file_atomic(file, "base = \"austen_tiny\"\n").value();
+  const auto e = error_of([&] { golden_subject(experiments_, file); });
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(e->path(), file);
+}
+
+TEST_F(GoldenTest, FolderThatIsntThere) {
+  EXPECT_EQ(error_of([&] { check_goldens(dir_, subjects_); })->code(), ErrorCode::not_found);
+}
+
 TEST_F(GoldenTest, FilesThatAreNoGoldens) {
   update_goldens(dir_, subjects_);
   write_file_atomic((dir_ / "austen.golden").string(), "a = 1\na = 2\n").value();
