@@ -35,6 +35,8 @@ class Plugins(CommandTest):
         self.assertIn(f'{FFN}.type: "GatedFeedForward" -> "SquaredReluFeedForward"\n', shown.stderr)
         self.assertIn(f"{FFN}.power = 3.0\n", shown.stdout)
         self.assertIn("austen_squared_relu ", self.check(run("config", "list", *PLUGIN, *PLUGIN)).stdout)
+        again = ["--plugin", PLUGINS / ".." / PLUGINS.name / "squared_relu.so"]
+        self.check(run("config", "list", *PLUGIN, *again))
         shown = self.check(run("config", "show", "austen_squared_relu", *PLUGIN)).stdout
         self.assertIn(f"{FFN}.hidden_dim = 512\n", shown)
         self.assertIn(f"{FFN}.power = 2.0\n", shown)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <set>
 
 #include "tenon/base/plugin_library.h"
@@ -51,7 +52,9 @@ void add_experiment_options(CLI::App& app, ExperimentOptions& o) {
 void load_plugins(const std::vector<std::string>& paths) {
   static std::set<std::string> loaded;
   for (const std::string& path : paths) {
-    if (!loaded.insert(path).second) continue;
+    std::error_code unknown;
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(path, unknown);
+    if (!loaded.insert(unknown ? path : whole.string()).second) continue;
     const auto add = reinterpret_cast<void (*)(Registry&)>(load_plugin_library(path, "tenon_plugin"));
     add(Registry::global());
   }

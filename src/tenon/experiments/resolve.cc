@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::string_view kArgs = "args", kMeshRules = "mesh_rules", kModifiers = "modifiers";
 
+// The path of the modifier in a list of one.
+constexpr std::string_view kOnly = "modifiers.0";
+
 // What the paths "args.…" and "mesh_rules.…" lead into.
 class Recipe final : public Configurable {
  public:
@@ -162,7 +165,8 @@ Resolved resolve(const Experiment& experiment, const Overrides& overrides) {
     overlay(out.config, layer.fields);
   }
   if (overrides.instance) modifying.apply_rule(recipe.mesh_rules, *overrides.instance);
-  for (const std::string& text : overrides.modifiers) modifying.apply({parse_modifier(text)}, "--modify");
+  for (const std::string& text : overrides.modifiers)
+    modifying.apply({parse_modifier(text)}, "--modify " + quote(text));
   apply_set(out.config, assignments);
   return out;
 }
@@ -196,7 +200,14 @@ Modifier parse_modifier(const std::string& text) {
     }
     table.insert(table.end(), entries->begin(), entries->end());
   }
-  return modifiers_of({{std::string(kModifiers), Value(Value::List{Value(std::move(table))})}}).at(0);
+  try {
+    return modifiers_of({{std::string(kModifiers), Value(Value::List{Value(std::move(table))})}}).at(0);
+  } catch (Error& error) {
+    // The path leads into the list made here, of which the user knows nothing.
+    if (error.path().starts_with(kOnly)) error.at("--modify" + error.path().substr(kOnly.size()));
+    const std::string where = "it is in --modify " + quote(text);
+    throw std::move(error).hint(error.hint() + (error.hint().empty() ? "" : "; ") + where);
+  }
 }
 
 std::string arguments_to_toml(const Experiment& experiment, const Overrides& overrides) {
