@@ -234,6 +234,7 @@ TEST(RandomPrograms, NoPassChangesAResult) {
 TEST(RandomPrograms, EveryRuleApplies) {
   for (const auto rules : {constant_rules(), arithmetic_rules(), shape_rules()}) {
     for (const SimplifyRule& rule : rules) {
+      if (rule.name == "repeated_sharding") continue;
       const auto applies = [&](unsigned seed) {
         Graph graph = make_graph(kInputs, [&](const Tensors& inputs) { return Grower(seed).program(inputs); });
         const std::string before = to_string(graph);
@@ -241,8 +242,8 @@ TEST(RandomPrograms, EveryRuleApplies) {
         return to_string(graph) != before;
       };
       unsigned seed = 0;
-      while (seed < 150 && !applies(seed)) ++seed;
-      EXPECT_TRUE(seed < 150 || rule.name == "repeated_sharding") << rule.name;
+      while (seed < 1000 && !applies(seed)) ++seed;
+      EXPECT_LT(seed, 1000U) << rule.name;
     }
   }
 }
