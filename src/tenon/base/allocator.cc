@@ -1,13 +1,5 @@
 #include "tenon/base/allocator.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TENON_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define TENON_SANITIZED 1
-#endif
-#endif
-
 #if defined(__GLIBC__) && !defined(TENON_SANITIZED)
 #include <malloc.h>
 #include <sys/mman.h>

@@ -28,13 +28,6 @@ long page_faults_of_reuse() {
 
 // In a child, since the settings last as long as the process.
 TEST(Allocator, FreedMemoryIsUsedAgainWithoutPageFaults) {
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TENON_SANITIZED
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TENON_SANITIZED
-#endif
 #ifdef TENON_SANITIZED
   GTEST_SKIP() << "sanitizers bring their own allocator";
 #endif

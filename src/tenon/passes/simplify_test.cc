@@ -209,7 +209,7 @@ std::vector<Case> shape_cases() {
       {"slice_of_concatenate", "", ff,
        [](const Tensors& x) {
          Tensor all = x[0];
-         for (int i = 0; i < 200; ++i) all = concatenate({all, x[1]}, 1);  // deeper than rewritings may nest
+         for (int i = 0; i < 200; ++i) all = concatenate(Tensors{all, x[1]}, 1);  // deeper than rewritings may nest
          return slice_dim(all, 1, 0, 3);
        }},
       {"slice_of_concatenate", "concatenate slice", ff,
