@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "tenon/base/wildcard.h"
 #include "tenon/config/define.h"
 #include "tenon/config/registry.h"
 
@@ -34,29 +35,9 @@ Save SaveTags::operator()(const RematQuery& query) const {
 
 namespace {
 
-// Whether `pattern`, in which * stands for any text, is all of `text`.
-bool matches_pattern(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
-
 bool matches(const SaveRule& rule, const RematQuery& query) {
   const bool here =
-      rule.path.empty() || matches_pattern(rule.path, query.path) || matches_pattern(rule.path + ".*", query.path);
+      rule.path.empty() || matches_wildcard(rule.path, query.path) || matches_wildcard(rule.path + ".*", query.path);
   return here && (rule.tag.empty() || rule.tag == query.tag) && (rule.op.empty() || rule.op == query.op);
 }
 

@@ -4,32 +4,13 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/text.h"
+#include "tenon/base/wildcard.h"
 #include "tenon/config/value.h"
 
 namespace tenon {
 namespace {
 
 using Parts = std::span<const std::string>;
-
-// * in `pattern` stands for any text.
-bool part_matches(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0, resume = 0, star = std::string_view::npos;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
 
 // By dynamic programming over (parts of the pattern, parts of the path): no pattern takes exponential time. With
 // `prefix`, a part of the path that the pattern has used up is enough.
@@ -41,7 +22,7 @@ bool match(Parts pattern, Parts path, bool prefix) {
     for (size_t i = 0; i <= path.size(); ++i) {
       if (part == "**") {
         next[i] = here[i] != 0 || (i > 0 && next[i - 1] != 0) ? 1 : 0;
-      } else if (i > 0 && here[i - 1] != 0 && part_matches(part, path[i - 1])) {
+      } else if (i > 0 && here[i - 1] != 0 && matches_wildcard(part, path[i - 1])) {
         next[i] = 1;
       }
     }
