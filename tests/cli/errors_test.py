@@ -2,9 +2,10 @@
 
 import os
 import pathlib
+import subprocess
 import time
 
-from support import CommandTest, mounted, run
+from support import COMMAND, CommandTest, mounted, run
 
 
 class CommandLine(CommandTest):
@@ -21,6 +22,12 @@ class CommandLine(CommandTest):
         self.check_error(run("generate", "x", "--max_tokens", "many"), 2, "--max_tokens")
         self.check_error(run("config"), 2, "tenon config --help")
         self.check_error(run("train", "austen_tiny", "--resume", "often"), 2, "--resume", "auto, never or must")
+
+    def test_closed_standard_streams(self):
+        for command, status in (("config show austin", 2), ("config show austen", 0)):
+            for closed in ("2>&-", "1>&- 2>&-", "0>&- 1>&- 2>&-"):
+                done = subprocess.run(["sh", "-c", f'"$0" {command} {closed}', COMMAND], stdout=subprocess.DEVNULL)
+                self.assertEqual(done.returncode, status, (command, closed))
 
     def test_help(self):
         config = [["config", command] for command in ("list", "args", "show")]

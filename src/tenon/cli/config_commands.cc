@@ -23,12 +23,6 @@ struct ConfigOptions {
 };
 using Options = std::shared_ptr<ConfigOptions>;
 
-std::string lines_text(const std::vector<TextLine>& lines) {
-  std::string text;
-  for (const TextLine& line : lines) text += line.path + " = " + line.value + "\n";
-  return text;
-}
-
 // The experiment's function and what it is called with, or its mesh rules. All that was given is tried first.
 template <class F>
 void print_recipe(ExperimentOptions options, F to_text) {
@@ -49,7 +43,7 @@ void print_list(const ExperimentOptions& options) {
 
 void print_config(const ConfigOptions& options) {
   const Trainer::Config config = resolve_config(options.shown);
-  print_text(options.diff_from_default ? lines_text(lines_off_default(config)) : to_toml(config));
+  print_text(options.diff_from_default ? to_string(lines_off_default(config)) : to_toml(config));
 }
 
 void print_diff(const ConfigOptions& options) {
@@ -57,9 +51,7 @@ void print_diff(const ConfigOptions& options) {
   other.experiment = options.other;
   const Trainer::Config before = resolve_config(options.shown);
   std::string text;
-  for (const Difference& d : diff(before, resolve_config(other))) {
-    text += fmt::format("{}: {} -> {}\n", d.path, d.before.value_or("(none)"), d.after.value_or("(none)"));
-  }
+  for (const Difference& d : diff(before, resolve_config(other))) text += to_string(d) + "\n";
   print_text(text);
 }
 
@@ -72,7 +64,7 @@ void print_doc(const ConfigOptions& options) {
 // In one experiment, or in all, whose names then stand before the lines.
 void print_found(const ConfigOptions& options) {
   if (!options.shown.experiment.empty()) {
-    return print_text(lines_text(find_lines(resolve_config(options.shown), options.pattern)));
+    return print_text(to_string(find_lines(resolve_config(options.shown), options.pattern)));
   }
   load_plugins(options.shown.plugins);
   std::string text;

@@ -42,10 +42,7 @@ std::string to_string(const ModifierReport& report) {
   std::string text = report.modifier + ": ";
   text += count == 0 ? "all was so already" : fmt::format("{} change{}", count, count == 1 ? "" : "s");
   text += "\n";
-  for (const Difference& change : report.changes) {
-    text +=
-        fmt::format("  {}: {} -> {}\n", change.path, change.before.value_or("(none)"), change.after.value_or("(none)"));
-  }
+  for (const Difference& change : report.changes) text += "  " + to_string(change) + "\n";
   return text;
 }
 

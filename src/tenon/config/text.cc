@@ -111,10 +111,16 @@ std::vector<TextLine> flatten(const AnyConfig& config) {
   return lines;
 }
 
-std::string to_toml(const AnyConfig& config) {
+std::string to_string(const std::vector<TextLine>& lines) {
   std::string text;
-  for (const TextLine& line : flatten(config)) text += line.path + " = " + line.value + "\n";
+  for (const TextLine& line : lines) text += line.path + " = " + line.value + "\n";
   return text;
+}
+
+std::string to_toml(const AnyConfig& config) { return to_string(flatten(config)); }
+
+std::string to_string(const Difference& d) {
+  return d.path + ": " + d.before.value_or("(none)") + " -> " + d.after.value_or("(none)");
 }
 
 std::unique_ptr<AnyConfig> from_toml(std::string_view text, const std::string& filename, const Registry& registry) {

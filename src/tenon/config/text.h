@@ -29,6 +29,8 @@ struct TextLine {
   bool operator==(const TextLine&) const = default;
 };
 
+// "path = value\n" for each.
+std::string to_string(const std::vector<TextLine>& lines);
 // The lines of to_toml, sorted.
 std::vector<TextLine> flatten(const AnyConfig& config);
 std::string to_toml(const AnyConfig& config);
@@ -63,6 +65,8 @@ struct Difference {
   std::optional<std::string> before, after;
   bool operator==(const Difference&) const = default;
 };
+// "model.norm.eps: 1e-5 -> 1e-6", "(none)" for a line that isn't there.
+std::string to_string(const Difference& difference);
 std::vector<Difference> diff(const AnyConfig& before, const AnyConfig& after);
 
 }  // namespace tenon

@@ -66,12 +66,6 @@ std::string golden_file(const std::string& dir, const std::string& name) {
   return (std::filesystem::path(dir) / (name + ".golden")).string();
 }
 
-std::string text_of(const std::vector<TextLine>& lines) {
-  std::string text;
-  for (const TextLine& line : lines) text += line.path + " = " + line.value + "\n";
-  return text;
-}
-
 using Lines = std::map<std::string, std::string>;
 
 // Nothing when there is no such file.
@@ -131,7 +125,7 @@ GoldenReport compare_goldens(const std::string& dir, const std::vector<GoldenSub
     const std::optional<Lines> before = read_lines(file);
     GoldenChange change{subject.name, !before, before ? compare(*before, now) : std::vector<Difference>{}};
     if (before && change.differences.empty()) continue;
-    if (write) write_file_atomic(file, text_of(lines)).value();
+    if (write) write_file_atomic(file, to_string(lines)).value();
     report.changed.push_back(std::move(change));
   }
   return report;
@@ -158,7 +152,7 @@ std::vector<FieldChange> by_field(const GoldenReport& report) {
       if (entry.experiments++ != 0) continue;
       entry.field = field;
       entry.where = change.name;
-      entry.example = fmt::format("{}: {} -> {}", d->path, d->before.value_or("(none)"), d->after.value_or("(none)"));
+      entry.example = to_string(*d);
     }
   }
   std::vector<FieldChange> out;

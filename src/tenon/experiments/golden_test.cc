@@ -30,14 +30,8 @@ class GoldenTest : public ::testing::Test {
   std::vector<GoldenSubject> subjects_;
 };
 
-std::string text_of(const std::vector<TextLine>& lines) {
-  std::string text;
-  for (const auto& [path, value] : lines) text += path + " = " + value + "\n";
-  return text;
-}
-
 TEST_F(GoldenTest, HoldsAllThatAnExperimentComesTo) {
-  const std::string text = text_of(golden_lines(subjects_[1]));
+  const std::string text = to_string(golden_lines(subjects_[1]));
   // 2 layers, stacked; model_dim 32, hidden_dim 64.
   EXPECT_THAT(text, AllOf(HasSubstr("config.model.model_dim = 32\n"),
                           HasSubstr("parameters.decoder.layers.0::1.feed_forward.down.weight = [2,64,32] split "
@@ -46,7 +40,7 @@ TEST_F(GoldenTest, HoldsAllThatAnExperimentComesTo) {
                                     "= 1.0} decay 0.0\n"),
                           HasSubstr("learner.scalars.learning_rate = 0.01, "),
                           HasSubstr("learner.state.m.embedding.weight = [259,32] split \"model,fsdp\"\n")));
-  EXPECT_THAT(text_of(golden_lines(golden_subject(experiments_, "llama2_7b"))),
+  EXPECT_THAT(to_string(golden_lines(golden_subject(experiments_, "llama2_7b"))),
               HasSubstr("mesh_rules.0.instance = \"tpu-v4-(1024|2048)\"\n"));
 }
 

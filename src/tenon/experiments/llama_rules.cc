@@ -1,4 +1,5 @@
-// Instance types are named KIND-GENERATION-CHIPS, as "tpu-v5p-512" or "gpu-h100-256".
+// Instance types are named KIND-GENERATION-SIZE, as "tpu-v5p-512" or "gpu-h100-256". The size is that of the vendor's
+// name: TensorCores of v4 and v5p, which have two a chip; else chips, and behind them how many such slices.
 #include "tenon/experiments/llama.h"
 #include "tenon/nn/modifiers.h"
 #include "tenon/trainer/modifiers.h"

@@ -119,8 +119,7 @@ void Run::report_config_changes(const OpenedCheckpoint& checkpoint) {
     const std::string text = checkpoint.file("config.toml").value();
     if (text == config_text_) return;
     for (const Difference& d : diff(*from_toml(text, checkpoint.path() + "/config.toml"), config_)) {
-      log_.line(
-          fmt::format("config changed: {}: {} -> {}", d.path, d.before.value_or("(none)"), d.after.value_or("(none)")));
+      log_.line("config changed: " + to_string(d));
     }
   } catch (const Error& e) {
     log_.line(fmt::format("warning: the checkpoint's config can't be compared: {}", e.what()));
