@@ -163,17 +163,18 @@ class Search {
 
 }  // namespace
 
+Tensor narrow_to_f32(const Tensor& x) {
+  if (x.dtype() != DType::f64) return convert(x, DType::f32);
+  const double most = std::numeric_limits<float>::max();
+  const Tensor within = maximum(minimum(x, full_like(x, most)), full_like(x, -most));
+  return convert(select(is_finite(x), within, x), DType::f32);
+}
+
 Tensor magnitude(const Tensor& x) {
   Dims all;
   for (int64_t d = 0; d < x.rank(); ++d) all.push_back(d);
   if (num_elements(x.dims()) == 0) return zeros({DType::f32, {1}});
-  const bool wide = x.dtype() == DType::f64;
-  Tensor largest = reduce_max(abs(wide ? x : convert(x, DType::f32)), all);
-  if (wide) {  // what is finite stays so
-    const Tensor most = minimum(largest, full_like(largest, std::numeric_limits<float>::max()));
-    largest = convert(select(is_finite(largest), most, largest), DType::f32);
-  }
-  return reshape(largest, {1});
+  return reshape(narrow_to_f32(reduce_max(abs(x.dtype() == DType::f64 ? x : convert(x, DType::f32)), all)), {1});
 }
 
 Worst worst_of(double magnitude) {

@@ -15,6 +15,8 @@ namespace tenon {
 // What an array holds at worst.
 enum class Worst : uint8_t { finite, infinite, nan };
 
+// Traced: x as f32, in which what is finite stays so.
+Tensor narrow_to_f32(const Tensor& x);
 // Traced: f32[1], the largest magnitude in `x`, any float: infinite or NaN as soon as one element is. 0 when there is
 // none.
 Tensor magnitude(const Tensor& x);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "tenon/ir/interpreter.h"
@@ -109,6 +110,19 @@ TEST(FindNonFinite, TheRoundWhoseSliceIsBad) {
   EXPECT_EQ(origin(body, 1, 2), "");
   EXPECT_EQ(origin(body, 1, -2), "log[1]");
   EXPECT_EQ(origin(body, 1, kNaN), "parameter");
+}
+
+TEST(NarrowToF32, KeepsFiniteNumbersFinite) {
+  const std::vector<TensorType> params{{DType::f64, {5}}};
+  const Graph graph = make_graph(params, [](const std::vector<Tensor>& t) { return one(narrow_to_f32(t[0])); });
+  Literal x(params[0]);
+  const double values[] = {0.5, 1e300, -1e300, kInf, kNaN};
+  for (int64_t i = 0; i < 5; ++i) x.set(i, values[i]);
+  const Literal got = interpret(graph, std::vector<Literal>{x})[0];
+  const double most = std::numeric_limits<float>::max();
+  const double want[] = {0.5, most, -most, kInf};
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(got.as_double(i), want[i]);
+  EXPECT_TRUE(std::isnan(got.as_double(4)));
 }
 
 TEST(Magnitude, Arrays) {

@@ -19,7 +19,7 @@ constexpr size_t kLoss = 0, kGradNorm = 1;
 
 // f32[4]: smallest and largest finite element, how many are infinite and NaN.
 Tensor range_of(const Tensor& value) {
-  const Tensor x = reshape(convert(value, DType::f32), {-1});
+  const Tensor x = reshape(value.dtype() == DType::f64 ? value : convert(value, DType::f32), {-1});
   const Tensor finite = is_finite(x), is_nan = not_equal(x, x);
   const auto bound = [&](double at) { return full_like(x, at); };
   const double inf = std::numeric_limits<double>::infinity();
@@ -28,7 +28,7 @@ Tensor range_of(const Tensor& value) {
                                   reduce_max(select(finite, x, bound(-inf)), {0}),
                                   count(logical_and(logical_not(finite), logical_not(is_nan))), count(is_nan)};
   std::vector<Tensor> rows;
-  for (const Tensor& part : parts) rows.push_back(reshape(part, {1}));
+  for (const Tensor& part : parts) rows.push_back(reshape(narrow_to_f32(part), {1}));
   return concatenate(rows, 0);
 }
 
