@@ -8,7 +8,8 @@
 
 namespace tenon {
 
-// Hands out aligned arrays of one block of the calling thread, which grows to the most ever asked for.
+// Hands out aligned arrays of one block of the calling thread, which grows to the most ever asked for; a block above
+// kMostKept is given back. One at a time in a thread.
 class Scratch {
  public:
   // Room for `floats` floats in all, and for the alignment of `arrays` arrays.
@@ -25,6 +26,11 @@ class Scratch {
     }
     next_ = b.data.get();
   }
+  ~Scratch() {
+    if (block().size > kMostKept) block() = {};
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
   float* take(size_t floats) {
     auto* out = reinterpret_cast<float*>(next_);
     next_ += (floats * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
@@ -33,6 +39,7 @@ class Scratch {
 
  private:
   static constexpr size_t kAlignment = 64;
+  static constexpr size_t kMostKept = size_t{64} << 20;
   struct Free {
     void operator()(std::byte* p) const { std::free(p); }
   };
