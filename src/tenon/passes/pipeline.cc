@@ -2,6 +2,7 @@
 
 #include "tenon/passes/cse.h"
 #include "tenon/passes/dce.h"
+#include "tenon/passes/guard_own_slices.h"
 #include "tenon/passes/simplify.h"
 
 namespace tenon {
@@ -20,6 +21,9 @@ std::span<const Pass> passes() {
        [](Graph& graph, PassContext&) { eliminate_common_subexpressions(graph); }},
       {"eliminate_dead_code", "drops what the passes before left unused",
        [](Graph& graph, PassContext&) { eliminate_dead_code(graph); }},
+      {"guard_own_slices",
+       "computes an update from its own array before writing it: XLA's CPU compiler would mix the two",
+       [](Graph& graph, PassContext&) { guard_own_slices(graph); }},
   };
   return table;
 }

@@ -62,6 +62,22 @@ TEST_F(Jit, HostOffloadIsHarmlessOnTheCpu) {
   EXPECT_EQ(run(SaveTags{.host = {"hidden"}}, true), run(SaveTags{.device = {"hidden"}}, false));
 }
 
+// Without guard_own_slices XLA 0.11.2 reads rows that it has overwritten.
+TEST_F(Jit, AShiftWithinAnArrayIsRight) {
+  const std::vector<TensorType> types{{DType::i32, {4, 1, 1}}};
+  const TensorFn shift = [](const std::vector<Tensor>& args) {
+    const Tensor base = args[0] + 1.0, zero = constant(Literal::scalar_int(DType::i32, 0));
+    const std::vector<Tensor> starts{constant(Literal::scalar_int(DType::i32, 1)), zero, zero};
+    return std::vector<Tensor>{
+        reshape(dynamic_update_slice(base, slice(base, {0, 0, 0}, {3, 1, 1}), starts), {1, 4, 1})};
+  };
+  const auto ints = [](const Dims& dims, std::vector<int64_t> v) {
+    return Literal::from(DType::i32, dims, std::span<const int64_t>(v));
+  };
+  const Jitted f = jit(Backend::open("cpu"), types, shift);
+  EXPECT_EQ(f(std::vector<Literal>{ints({4, 1, 1}, {0, 1, 2, 3})})[0], ints({1, 4, 1}, {1, 1, 2, 3}));
+}
+
 TEST_F(Jit, DonatedMemoryIsUsedAgain) {
   ProgramSpec spec;
   spec.num_donated = 1;
