@@ -30,15 +30,7 @@ Tensor bias_correction(double beta, const Tensor& t) {
 StepScalars AdamW::scalars(int64_t) const { return {{"weight_decay", config_.weight_decay}}; }
 
 std::vector<ParamInfo> AdamW::describe(const ParamInfo& param) const {
-  std::vector<ParamInfo> out;
-  for (const char* name : {"m", "v"}) {
-    ParamInfo moment = param;
-    moment.path = name;
-    moment.init = {};
-    moment.trainable = false;
-    out.push_back(std::move(moment));
-  }
-  return out;
+  return {like_parameter(param, "m"), like_parameter(param, "v")};
 }
 
 Nest AdamW::init(const ParamInfo&, const Tensor& value) const {

@@ -10,7 +10,9 @@ namespace tenon {
 TENON_MODULE(Learner, Configurable, "from gradients to the next parameters",
              {"optimizer", "the rule for one parameter"}, {"learning_rate", "by step, from 0"},
              {"clip_global_norm", "the largest norm of all gradients together"},
-             {"max_skipped_steps", "non-finite steps in a row that end the run"})
+             {"max_skipped_steps", "skipped steps in a row that end the run"},
+             {"skip_spikes", "which gradient norms stand out, so that the step is skipped; none: no finite one"},
+             {"ema", "running means of the parameters"})
 
 Learner::Config::Config() : optimizer(AdamW::Config{}) {}
 
@@ -24,6 +26,8 @@ namespace {
 
 constexpr const char* kSkipped = "skipped";
 constexpr const char* kSkippedInARow = "skipped_in_a_row";
+
+std::string mean_name(const ParamInfo& param) { return std::string(Ema::kName) + "." + param.path; }
 
 Nest own_state(const Optimizer& optimizer, const ParamInfo& param, const Nest& state) {
   Nest out;
@@ -51,6 +55,8 @@ StepScalars Learner::scalars(int64_t step) const {
   StepScalars out = optimizer_->scalars(step);
   out["learning_rate"] = config_.learning_rate(step);
   out["clip_global_norm"] = config_.clip_global_norm;
+  if (config_.ema) out["ema_decay"] = config_.ema->decay;
+  if (config_.skip_spikes) out.merge(config_.skip_spikes->scalars());
   return out;
 }
 
@@ -75,6 +81,10 @@ std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) c
       array.path += "." + param.path;
       out.push_back(std::move(array));
     }
+    if (keeps_mean(param)) out.push_back(like_parameter(param, mean_name(param)));
+  }
+  if (config_.skip_spikes) {
+    for (ParamInfo& info : NormSpikes::describe()) out.push_back(std::move(info));
   }
   for (const char* name : {kSkipped, kSkippedInARow}) {
     ParamInfo counter;
@@ -91,8 +101,23 @@ Nest Learner::init(const std::vector<ParamInfo>& params, const Nest& values) con
     if (!param.trainable) continue;
     for (auto& [name, array] : optimizer_->init(param, values.at(param.path)))
       out.emplace(name + "." + param.path, array);
+    if (keeps_mean(param)) out.emplace(mean_name(param), values.at(param.path));
+  }
+  if (config_.skip_spikes) {
+    for (const ParamInfo& info : NormSpikes::describe()) out.emplace(info.path, zeros({DType::f32, {}}));
   }
   return out;
+}
+
+std::pair<Tensor, Nest> Learner::update_one(const OptimizerArgs& args, const Nest& state) const {
+  auto [next, own] = optimizer_->update(args);
+  Nest named;
+  for (const auto& [name, array] : own) named.emplace(name + "." + args.param.path, array);
+  if (keeps_mean(args.param)) {
+    const std::string name = mean_name(args.param);
+    named.emplace(name, Ema::update(state.at(name), next, args.scalars.at("ema_decay"), args.num_updates));
+  }
+  return {next, std::move(named)};
 }
 
 Learner::Update Learner::update(const std::vector<ParamInfo>& params, const Nest& values, const Nest& grads,
@@ -104,6 +129,11 @@ Learner::Update Learner::update(const std::vector<ParamInfo>& params, const Nest
   }
   out.grad_norm = global_norm(used);
   out.applied = logical_and(is_finite(loss), is_finite(out.grad_norm));
+  if (config_.skip_spikes) {
+    NormSpikes::Test test = (*config_.skip_spikes)(out.grad_norm, out.applied, state, scalars);
+    out.applied = logical_and(out.applied, logical_not(test.is_spike));
+    out.state = std::move(test.state);
+  }
   const Tensor skip = convert(logical_not(out.applied), DType::f32);
   out.skipped = state.at(kSkipped) + skip;
   out.skipped_in_a_row = (state.at(kSkippedInARow) + skip) * skip;
@@ -114,13 +144,11 @@ Learner::Update Learner::update(const std::vector<ParamInfo>& params, const Nest
   for (const ParamInfo& param : params) {
     if (!param.trainable) continue;
     const Tensor& value = values.at(param.path);
-    const Nest before = own_state(*optimizer_, param, state);
-    const Tensor grad = grads.at(param.path) * factor;
-    const auto [next, after] = optimizer_->update({param, value, grad, before, scalars, num_updates});
+    const Nest own = own_state(*optimizer_, param, state);
+    const auto [next, after] =
+        update_one({param, value, grads.at(param.path) * factor, own, scalars, num_updates}, state);
     out.values.emplace(param.path, keep_unless(out.applied, next, value));
-    for (const auto& [name, array] : after) {
-      out.state.emplace(name + "." + param.path, keep_unless(out.applied, array, before.at(name)));
-    }
+    for (const auto& [name, array] : after) out.state.emplace(name, keep_unless(out.applied, array, state.at(name)));
   }
   out.state.emplace(kSkipped, out.skipped);
   out.state.emplace(kSkippedInARow, out.skipped_in_a_row);

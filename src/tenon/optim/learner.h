@@ -3,16 +3,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "tenon/optim/ema.h"
+#include "tenon/optim/norm_spikes.h"
 #include "tenon/optim/optimizer.h"
 #include "tenon/optim/schedule.h"
 
 namespace tenon {
 
 // Clips the gradient by its global norm and gives it to the optimizer. A step whose loss or gradient norm isn't finite
-// is skipped: parameters and optimizer state keep their bits, and counters go up. Learning rate, clip threshold and
-// decay are run-time inputs.
+// is skipped, and where `skip_spikes` is set one whose norm stands out: parameters and optimizer state keep their bits,
+// and counters go up. Learning rate, clip threshold and decay are run-time inputs.
 class Learner final : public Configurable {
  public:
   struct Config : AnyConfig {
@@ -23,17 +26,22 @@ class Learner final : public Configurable {
     double clip_global_norm = 1;
     // So many skipped steps in a row end the run.
     int64_t max_skipped_steps = 10;
+    std::optional<NormSpikes> skip_spikes;
+    // Keeps running means of the parameters that are trained.
+    std::optional<Ema> ema;
     void check(Checker& c) const;
-    TENON_CONFIG(optimizer, learning_rate, clip_global_norm, max_skipped_steps)
+    TENON_CONFIG(optimizer, learning_rate, clip_global_norm, max_skipped_steps, skip_spikes, ema)
   };
   explicit Learner(const Config& config);
 
-  // The numbers `update` gets at `step` (from 0): "learning_rate", "clip_global_norm" and the optimizer's.
+  // The numbers `update` gets at `step` (from 0): "learning_rate", "clip_global_norm", "ema_decay" where means are
+  // kept, and those of the optimizer and of NormSpikes.
   StepScalars scalars(int64_t step) const;
   // Throws when the optimizer doesn't fit these parameters, at a path of its config.
   void check_parameters(const std::vector<ParamInfo>& params) const;
   // What the learner keeps for these parameters (those not trainable are passed over): the optimizer's arrays, named
-  // "<name>.<path>" ("m.decoder.emb.weight"), and "skipped" and "skipped_in_a_row", f32 scalars.
+  // "<name>.<path>" ("m.decoder.emb.weight"), and "skipped" and "skipped_in_a_row", f32 scalars; where
+  // they are set, the means "ema.<path>" and what NormSpikes keeps.
   std::vector<ParamInfo> describe(const std::vector<ParamInfo>& params) const;
   // Traced: the values at the start, by those names.
   Nest init(const std::vector<ParamInfo>& params, const Nest& values) const;
@@ -51,8 +59,15 @@ class Learner final : public Configurable {
                 const Tensor& loss, const Tensor& step, const Nest& scalars) const;
 
   int64_t max_skipped_steps() const { return config_.max_skipped_steps; }
+  // Whether evaluations use the means "ema.<path>".
+  bool evaluates_ema() const { return config_.ema && config_.ema->evaluate; }
 
  private:
+  // Whether a running mean of it is kept: of what is trained and changes.
+  bool keeps_mean(const ParamInfo& param) const { return config_.ema && optimizer_->updates(param); }
+  // One parameter's next value and arrays, where the step is applied.
+  std::pair<Tensor, Nest> update_one(const OptimizerArgs& args, const Nest& state) const;
+
   Config config_;
   std::unique_ptr<Optimizer> optimizer_;
 };

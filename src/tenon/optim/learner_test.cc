@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "tenon/config/define.h"
 #include "tenon/ir/interpreter.h"
@@ -95,6 +96,12 @@ class TestRun {
     return out;
   }
   const std::vector<ParamInfo>& infos() const { return infos_; }
+  // An array of the learner's state; they are kept in the order of their names.
+  std::vector<double> state(const std::string& name) const {
+    std::set<std::string> names;
+    for (const ParamInfo& info : infos_) names.insert(info.path);
+    return state_[static_cast<size_t>(std::distance(names.begin(), names.find(name)))].to_doubles();
+  }
 
  private:
   Learner learner_;
@@ -230,6 +237,94 @@ TEST(Learner, FrozenParametersStay) {
   for (const ParamInfo& array : Learner(config).describe(params())) EXPECT_NE(array.path.substr(0, 2), "0.");
   AdamW::Config no_learner;
   EXPECT_EQ(error_of([&] { modify(no_learner, Freeze{.parameters = "w"}); })->code(), ErrorCode::invalid_argument);
+}
+
+// From the formula of Ema, for the parameters that the learner made.
+TEST(Learner, KeepsRunningMeans) {
+  Learner::Config c = config(1);
+  c.ema = Ema{.decay = 0.25};
+  TestRun run(c, {{1, -0.5, 2}, {0.25, -3}});
+  EXPECT_EQ(run.state("ema.w"), (std::vector<double>{1, -0.5, 2}));
+  std::vector<double> want = run.w();
+  for (int t = 1; t <= 4; ++t) {
+    run.step(1, kGrads[static_cast<size_t>(t) - 1]);
+    const double d = std::min(0.25, (1.0 + t) / (10 + t));  // 2/11, 3/12, then the limit
+    for (size_t i = 0; i < 3; ++i) {
+      want[i] = d * want[i] + (1 - d) * run.w()[i];
+      EXPECT_NEAR(run.state("ema.w")[i], want[i], 1e-6) << t;
+    }
+  }
+  const std::vector<double> before = run.state("ema.b");
+  run.step(kNan, kGrads[0]);
+  EXPECT_EQ(run.state("ema.b"), before);
+  EXPECT_EQ(Learner(c).scalars(0).at("ema_decay"), 0.25);
+}
+
+TEST(Learner, MeansAreOfWhatIsTrained) {
+  Learner::Config c;
+  c.ema = Ema{};
+  modify(c, Freeze{.parameters = "^w$"});
+  std::vector<std::string> means;
+  for (const ParamInfo& info : Learner(c).describe(params())) {
+    if (info.path.starts_with("ema.")) means.push_back(info.path);
+  }
+  EXPECT_EQ(means, std::vector<std::string>{"ema.b"});
+}
+
+Learner::Config with_spikes() {
+  Learner::Config c = config(kInf);
+  c.max_skipped_steps = 100;
+  c.skip_spikes = NormSpikes{.num_deviations = 3, .min_ratio = 2, .decay = 0.9, .warmup_steps = 4};
+  return c;
+}
+
+// A gradient of this norm.
+Values of_norm(double norm) { return {{norm * 0.6, 0, norm * 0.8}, {0, 0}}; }
+
+TEST(Learner, SkipsNormSpikesAndCountsThem) {
+  TestRun run(with_spikes(), {{1, 2, 3}, {4, 5}});
+  // Mean and variance of all steps, while they are few.
+  for (const double norm : {1.0, 3.0, 2.0, 2.0}) EXPECT_EQ(run.step(1, of_norm(norm))[1], 0);
+  EXPECT_NEAR(run.state("norm_mean")[0], 2, 1e-5);
+  EXPECT_NEAR(run.state("norm_variance")[0], 0.5, 1e-5);
+  const std::vector<Literal> before = run.everything_but_counters();
+  EXPECT_EQ(run.step(1, of_norm(50))[1], 1);  // above 2 + 3 sqrt(0.5) and above 4
+  EXPECT_EQ(run.everything_but_counters(), before);
+  // It counted as the limit, 4.1213, so that what comes next is judged nearly as before.
+  EXPECT_NEAR(run.state("norm_mean")[0], 2 + (4.12132 - 2) / 5, 1e-4);
+  EXPECT_EQ(run.step(1, of_norm(3))[2], 0);
+  EXPECT_NE(run.everything_but_counters(), before);
+}
+
+TEST(Learner, NonFiniteNormsDontPoisonTheStatistics) {
+  TestRun run(with_spikes(), {{1, 2, 3}, {4, 5}});
+  for (int i = 0; i < 5; ++i) run.step(1, of_norm(1));
+  const std::vector<double> mean = run.state("norm_mean"), variance = run.state("norm_variance");
+  EXPECT_EQ(run.step(1, of_norm(kNan))[1], 1);
+  EXPECT_EQ(run.step(1, of_norm(kInf))[1], 2);
+  EXPECT_EQ(run.step(kNan, of_norm(1))[1], 3);
+  EXPECT_EQ(run.state("norm_mean"), mean);
+  EXPECT_EQ(run.state("norm_variance"), variance);
+  EXPECT_EQ(run.state("norm_count")[0], 5);
+  EXPECT_EQ(run.step(1, of_norm(50))[1], 4) << "a spike is still one";
+}
+
+TEST(Learner, ALastingRiseIsFollowed) {
+  TestRun run(with_spikes(), {{1, 2, 3}, {4, 5}});
+  for (int i = 0; i < 6; ++i) run.step(1, of_norm(1));
+  double skipped = 0;
+  for (int i = 0; i < 60; ++i) skipped = run.step(1, of_norm(10))[2];
+  EXPECT_EQ(skipped, 0);
+  EXPECT_GT(run.step(1, of_norm(10))[1], 3);
+}
+
+TEST(Learner, SpikeRulesAreChecked) {
+  Learner::Config c = with_spikes();
+  c.skip_spikes->min_ratio = 0.5;
+  EXPECT_EQ(error_of([&] { build(c); })->code(), ErrorCode::invalid_argument);
+  c = with_spikes();
+  c.ema = Ema{.decay = 1};
+  EXPECT_EQ(error_of([&] { build(c); })->code(), ErrorCode::invalid_argument);
 }
 
 }  // namespace

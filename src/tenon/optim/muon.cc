@@ -70,11 +70,7 @@ std::vector<ParamInfo> Muon::describe(const ParamInfo& param) const {
         .expected("two dimensions")
         .hint("give this parameter to another optimizer through OptimizerByPath");
   }
-  ParamInfo momentum = param;
-  momentum.path = "momentum";
-  momentum.init = {};
-  momentum.trainable = false;
-  return {momentum};
+  return {like_parameter(param, "momentum")};
 }
 
 Nest Muon::init(const ParamInfo&, const Tensor& value) const { return {{"momentum", zeros_like(value)}}; }

@@ -7,6 +7,25 @@ namespace tenon {
 
 TENON_INTERFACE(Optimizer, Configurable, "updates a parameter from its gradient")
 
+ParamInfo like_parameter(const ParamInfo& param, std::string name) {
+  ParamInfo out = param;
+  out.path = std::move(name);
+  out.init = {};
+  out.trainable = false;
+  return out;
+}
+
+ParamInfo without_dim(ParamInfo info, int64_t dim) {
+  info.shape.erase(info.shape.begin() + dim);
+  std::vector<Axis> axes = info.partition.dims();
+  const int64_t at = dim + stack_rank(info);
+  if (at < static_cast<int64_t>(axes.size())) axes.erase(axes.begin() + at);
+  info.partition = PartitionSpec(std::move(axes));
+  return info;
+}
+
+int64_t stack_rank(const ParamInfo& param) { return param.stack > 0 ? 1 : 0; }
+
 Tensor spread(const Tensor& scalar, const Tensor& like) { return broadcast_to(scalar, like.dims()); }
 
 Tensor decoupled_step(const OptimizerArgs& args, const Tensor& direction) {

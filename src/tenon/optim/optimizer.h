@@ -20,7 +20,9 @@ struct OptimizerArgs {
   const ParamInfo& param;
   Tensor value, grad;  // f32, as stored: padded, stacked layers in front
   Nest state;          // as init gave it
-  Nest scalars;        // f32 scalars: "learning_rate", and what Optimizer::scalars names
+  // f32 scalars: "learning_rate", and what Optimizer::scalars names. The rate of stacked layers may be one for each,
+  // [L,1,…]: spread takes both.
+  Nest scalars;
   Tensor num_updates;  // f32 scalar: 1 at the first update; skipped steps don't count
 };
 
@@ -44,7 +46,14 @@ class Optimizer : public Configurable {
   virtual std::pair<Tensor, Nest> update(const OptimizerArgs& args) const = 0;
 };
 
-// A scalar for every element of `like`.
+// An array of the state that is like its parameter: of its shape, stack and partition.
+ParamInfo like_parameter(const ParamInfo& param, std::string name);
+// The same without logical dimension `dim`.
+ParamInfo without_dim(ParamInfo info, int64_t dim);
+// How many dimensions of a parameter's stored arrays are the stack: 0 or 1.
+int64_t stack_rank(const ParamInfo& param);
+
+// A scalar (or one for each layer, [L,1,…]) for every element of `like`.
 Tensor spread(const Tensor& scalar, const Tensor& like);
 // The parameter after a step along -`direction`, with decoupled weight decay (Loshchilov & Hutter 2019):
 // p - learning_rate (weight_decay decay_scale p + direction), from the scalars "learning_rate" and "weight_decay".

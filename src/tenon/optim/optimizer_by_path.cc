@@ -2,26 +2,44 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 
 #include "tenon/base/stacked_name.h"
+#include "tenon/base/text.h"
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
 #include "tenon/ir/ops/elementwise.h"
+#include "tenon/ir/ops/shape.h"
 #include "tenon/optim/adamw.h"
 
 namespace tenon {
 
 TENON_MODULE(OptimizerRule, Configurable, "an optimizer for the parameters whose path matches",
              {"path", "regular expression looked for in the parameter's path"}, {"optimizer", "what updates them"},
-             {"learning_rate_scale", "multiplies the learning rate"})
+             {"learning_rate_scale", "multiplies the learning rate"},
+             {"weight_decay_scale", "multiplies the optimizer's weight decay"},
+             {"layer_rates", "by layer, multiplies the learning rate too"})
 TENON_MODULE(OptimizerByPath, Optimizer, "different optimizers for different parameters",
              {"rules", "the first that matches has the parameter"}, {"otherwise", "for those that no rule matches"})
+
+TENON_FN_TYPE(LayerDecay, double(const ParamLayer&), "1 in the last layer, `factor` times less each layer before it",
+              {"factor", "a layer's rate as a part of the next one's"}, {"num_layers", "how many there are"})
+
+void LayerDecay::check(Checker& c) const {
+  c.positive("factor", factor);
+  c.positive("num_layers", num_layers);
+}
+
+double LayerDecay::operator()(const ParamLayer& layer) const {
+  return std::pow(factor, static_cast<double>(num_layers - 1 - layer.number));
+}
 
 OptimizerRule::Config::Config() : optimizer(AdamW::Config{}) {}
 
 void OptimizerRule::Config::check(Checker& c) const {
   c.at_least("learning_rate_scale", learning_rate_scale, 0);
+  c.at_least("weight_decay_scale", weight_decay_scale, 0);
   if (!path.is_set()) return;
   if (const Result<Regex> regex = Regex::compile(*path); !regex.ok()) c.require(false, "path", regex.error().message());
 }
@@ -30,9 +48,58 @@ OptimizerRule::OptimizerRule(const Config& config)
     : path_(config.path),
       pattern_(Regex::compile(path_).value()),
       learning_rate_scale_(config.learning_rate_scale),
+      weight_decay_scale_(config.weight_decay_scale),
+      layer_rates_(config.layer_rates),
       optimizer_(build_part("optimizer", config.optimizer)) {}
 
 bool OptimizerRule::matches(const std::string& parameter) const { return pattern_.finds(parameter); }
+
+namespace {
+
+// The first part of a path that is a number.
+std::optional<int64_t> layer_number(const std::string& path) {
+  for (const std::string& part : split(path, '.')) {
+    if (const Result<int64_t> number = parse_int(part); number.ok()) return *number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void OptimizerRule::check_parameter(const ParamInfo& param) const {
+  if (!layer_rates_.has_value()) return;
+  for (const std::string& name : layer_names(param.path, param.stack)) {
+    if (layer_number(name)) continue;
+    throw Error(ErrorCode::invalid_argument, "layer_rates for a parameter that is in no layer")
+        .at(name)
+        .hint("let a rule without layer_rates, before this one, match it");
+  }
+}
+
+std::vector<double> OptimizerRule::rate_scales(const ParamInfo& param) const {
+  if (!layer_rates_.has_value()) return {learning_rate_scale_};
+  std::vector<double> out;
+  for (const std::string& name : layer_names(param.path, param.stack)) {
+    out.push_back(learning_rate_scale_ * layer_rates_(ParamLayer{layer_number(name).value()}));
+  }
+  return out;
+}
+
+std::pair<Tensor, Nest> OptimizerRule::update(const OptimizerArgs& args) const {
+  ParamInfo param = args.param;
+  param.decay_scale *= weight_decay_scale_;
+  Nest scalars = args.scalars;
+  Tensor& rate = scalars.at("learning_rate");
+  const std::vector<double> scales = rate_scales(param);
+  if (scales.size() > 1) {
+    Dims dims(static_cast<size_t>(args.value.rank()), 1);
+    dims[0] = param.stack;
+    rate = rate * constant(Literal::from(DType::f32, dims, scales));
+  } else if (scales[0] != 1) {
+    rate = rate * scales[0];
+  }
+  return optimizer_->update({param, args.value, args.grad, args.state, scalars, args.num_updates});
+}
 
 OptimizerByPath::Config::Config() : otherwise(AdamW::Config{}) {}
 
@@ -72,7 +139,9 @@ void OptimizerByPath::check_parameters(const std::vector<ParamInfo>& params) con
   for (const ParamInfo& param : params) by_rule[find_rule(param)].push_back(param);
   for (size_t rule = 0; rule <= rules_.size(); ++rule) {
     optimizer(rule).check_parameters(by_rule[rule]);
-    if (rule == rules_.size() || !by_rule[rule].empty()) continue;
+    if (rule == rules_.size()) continue;
+    for (const ParamInfo& param : by_rule[rule]) rules_[rule]->check_parameter(param);
+    if (!by_rule[rule].empty()) continue;
     throw Error(ErrorCode::invalid_argument, "no parameter is left for this rule")
         .at(fmt::format("rules.{}.path", rule))
         .got(rules_[rule]->path())
@@ -101,14 +170,12 @@ Nest OptimizerByPath::init(const ParamInfo& param, const Tensor& value) const {
 std::pair<Tensor, Nest> OptimizerByPath::update(const OptimizerArgs& args) const {
   const size_t rule = find_rule(args.param);
   OptimizerArgs own = args;
-  const Tensor& rate = args.scalars.at("learning_rate");
-  const double scale = rule < rules_.size() ? rules_[rule]->learning_rate_scale() : 1;
-  own.scalars = {{"learning_rate", scale == 1 ? rate : rate * scale}};
+  own.scalars = {{"learning_rate", args.scalars.at("learning_rate")}};
   const std::string start = prefix(rule) + ".";
   for (const auto& [name, value] : args.scalars) {
     if (name.starts_with(start)) own.scalars.emplace(name.substr(start.size()), value);
   }
-  return optimizer(rule).update(own);
+  return rule < rules_.size() ? rules_[rule]->update(own) : otherwise_->update(own);
 }
 
 }  // namespace tenon

@@ -10,6 +10,22 @@
 
 namespace tenon {
 
+// A layer as LayerRates know it: the number in the parameter's path, 3 of "decoder.layers.3.norm.scale".
+struct ParamLayer {
+  int64_t number = 0;
+};
+// What a layer's learning rate is multiplied by.
+using LayerRates = Fn<double(const ParamLayer&)>;
+
+// factor^(num_layers - 1 - number): 1 in the last layer, less before it (Clark et al. 2020, "ELECTRA", appendix).
+struct LayerDecay {
+  double factor = 0.9;
+  Required<int64_t> num_layers;
+  void check(Checker& c) const;
+  TENON_FN(factor, num_layers)
+  double operator()(const ParamLayer& layer) const;
+};
+
 // One rule of OptimizerByPath.
 class OptimizerRule final : public Configurable {
  public:
@@ -18,21 +34,32 @@ class OptimizerRule final : public Configurable {
     Required<std::string> path;
     Slot<Optimizer> optimizer;
     double learning_rate_scale = 1;
+    // Multiplies the optimizer's weight decay.
+    double weight_decay_scale = 1;
+    // And the learning rate of each layer; empty: 1. All parameters of the rule must then be in layers.
+    LayerRates layer_rates;
     Config();
     void check(Checker& c) const;
-    TENON_CONFIG(path, optimizer, learning_rate_scale)
+    TENON_CONFIG(path, optimizer, learning_rate_scale, weight_decay_scale, layer_rates)
   };
   explicit OptimizerRule(const Config& config);
 
   const std::string& path() const { return path_; }
   bool matches(const std::string& parameter) const;
   const Optimizer& optimizer() const { return *optimizer_; }
-  double learning_rate_scale() const { return learning_rate_scale_; }
+  // Throws `invalid_argument` when there are layer rates and the parameter is in no layer.
+  void check_parameter(const ParamInfo& param) const;
+  // The optimizer's update, with this rule's scales.
+  std::pair<Tensor, Nest> update(const OptimizerArgs& args) const;
 
  private:
+  // What the learning rate of each of a parameter's layers is multiplied by: one for all when they don't differ.
+  std::vector<double> rate_scales(const ParamInfo& param) const;
+
   std::string path_;
   Regex pattern_;
-  double learning_rate_scale_;
+  double learning_rate_scale_, weight_decay_scale_;
+  LayerRates layer_rates_;
   std::unique_ptr<Optimizer> optimizer_;
 };
 

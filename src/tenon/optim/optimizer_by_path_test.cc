@@ -104,6 +104,32 @@ TEST(OptimizerByPath, ScalesTheLearningRate) {
             update(AdamW({}), info("x", {3}), {{"learning_rate", 0.125}, {"weight_decay", 0.5}}));
 }
 
+TEST(OptimizerByPath, ScalesTheWeightDecay) {
+  OptimizerByPath::Config c;
+  OptimizerRule::Config less = rule("x", 0.5);
+  less.weight_decay_scale = 0.25;
+  c.rules.emplace_back(less);
+  EXPECT_EQ(update(OptimizerByPath(c), info("x", {3}), {{"learning_rate", 0.5}, {"0.weight_decay", 0.5}}),
+            update(AdamW({}), info("x", {3}), {{"learning_rate", 0.5}, {"weight_decay", 0.125}}));
+}
+
+TEST(OptimizerByPath, LayersHaveRatesOfTheirOwn) {
+  OptimizerByPath::Config c;
+  OptimizerRule::Config layers = rule("layers", 0.5);
+  layers.learning_rate_scale = 0.5;
+  layers.layer_rates = LayerDecay{.factor = 0.25, .num_layers = 4};
+  c.rules.emplace_back(layers);
+  const OptimizerByPath optimizer(c);
+  for (const auto& [path, rate] : {std::pair("decoder.layers.3.w", 0.5), std::pair("decoder.layers.1.w", 0.03125)}) {
+    EXPECT_EQ(update(optimizer, info(path, {3}), {{"learning_rate", 1}, {"0.weight_decay", 0.5}}),
+              update(AdamW({}), info(path, {3}), {{"learning_rate", rate}, {"weight_decay", 0.5}}));
+  }
+  const auto e = error_of([&] { optimizer.check_parameters({info("layers.norm.scale", {3})}); });
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(e->path(), "layers.norm.scale");
+}
+
 TEST(OptimizerByPath, ScannedLayersMayNotBeTornApart) {
   OptimizerByPath::Config c;
   c.rules.emplace_back(rule("layers\\.[01]\\.", 0));

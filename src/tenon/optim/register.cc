@@ -1,18 +1,24 @@
 #include "tenon/optim/register.h"
 
 #include "tenon/config/registry.h"
+#include "tenon/optim/adafactor.h"
 #include "tenon/optim/adamw.h"
+#include "tenon/optim/clip.h"
 #include "tenon/optim/frozen.h"
 #include "tenon/optim/learner.h"
+#include "tenon/optim/lion.h"
 #include "tenon/optim/modifiers.h"
 #include "tenon/optim/muon.h"
 #include "tenon/optim/optimizer_by_path.h"
+#include "tenon/optim/sgd.h"
 
 namespace tenon {
 
 void register_optim(Registry& registry) {
-  registry.add<Learner, AdamW, Muon, OptimizerByPath, OptimizerRule, Frozen, CosineWithWarmup, ConstantWithWarmup,
-               Freeze>();
+  registry.add<Learner, AdamW, Muon, Adafactor, Lion, Sgd, OptimizerByPath, OptimizerRule, Frozen>();
+  registry.add<ClipByValue, AdaptiveClip, LayerDecay, Freeze>();
+  registry.add<CosineWithWarmup, ConstantWithWarmup, LinearWithWarmup, InverseSqrtWithWarmup, WarmupStableDecay,
+               Stepwise>();
 }
 
 }  // namespace tenon
