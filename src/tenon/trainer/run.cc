@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <numbers>
 #include <utility>
 
@@ -18,6 +19,11 @@ namespace tenon {
 namespace {
 
 bool is_due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
+
+// A step may be skipped though it is finite: when its gradient norm stands out.
+bool is_finite_step(const Scalars& metrics) {
+  return std::isfinite(metrics.at("loss")) && std::isfinite(metrics.at("grad_norm"));
+}
 
 }  // namespace
 
@@ -219,7 +225,7 @@ bool Run::settle() {
       !options_.trap_non_finite) {
     leave_non_finite(count, metrics);
   }
-  return skipped;
+  return skipped && !is_finite_step(metrics);
 }
 
 Progress Run::progress(int64_t step) const {
@@ -304,8 +310,9 @@ void Run::leave_trapped(int64_t step, const Batch& batch) {
 
 void Run::leave_non_finite(int64_t step, const Scalars& metrics) {
   saver_->wait();
-  throw Error(ErrorCode::non_finite, fmt::format("{} steps in a row had a loss or a gradient that isn't finite",
-                                                 trainer_.learner().max_skipped_steps()))
+  throw Error(ErrorCode::non_finite,
+              fmt::format("{} steps in a row had a loss or a gradient that {}", trainer_.learner().max_skipped_steps(),
+                          is_finite_step(metrics) ? "stands out (learner.skip_spikes)" : "isn't finite"))
       .at(fmt::format("step {}", step))
       .got(fmt::format("loss {}, gradient norm {}", metrics.at("loss"), metrics.at("grad_norm")))
       .hint("lower the learning rate, or look at the data of these steps; the last checkpoint is untouched");

@@ -64,7 +64,7 @@ class Run {
   // Around each step: starts and ends the recording where it is due.
   void begin_profile();
   void end_profile();
-  // Reads the metrics of the step before, if they weren't yet. Returns whether that step was skipped.
+  // Reads the metrics of the step before, if they weren't yet. Returns whether that step wasn't finite.
   bool settle();
   Literal read_metrics(const Pending& done);
   void log_window(int64_t step, const Scalars& metrics);

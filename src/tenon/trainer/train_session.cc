@@ -75,10 +75,23 @@ NonFiniteReport TrainSession::trap(int64_t step, const Batch& batch) const {
                          settings_.cache);
 }
 
+std::vector<Array> TrainSession::eval_state() const {
+  const size_t num_arrays = layout().model.size();
+  std::vector<Array> out(state_.begin(), state_.begin() + static_cast<int64_t>(num_arrays));
+  if (!learner_.evaluates_ema()) return out;
+  std::map<std::string, size_t> means;
+  for (size_t i = 0; i < layout().learner.size(); ++i) means.emplace(layout().learner[i].path, num_arrays + i);
+  for (size_t i = 0; i < num_arrays; ++i) {
+    const auto mean = means.find(std::string(Ema::kName) + "." + layout().model[i].path);
+    if (mean != means.end()) out[i] = state_[mean->second];
+  }
+  return out;
+}
+
 std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const std::atomic<bool>* stop) {
   check(!state_.empty(), "evaluate: no state");
   const Executable& eval = prepare_eval();
-  const std::vector<Array> model_state(state_.begin(), state_.begin() + static_cast<int64_t>(layout().model.size()));
+  const std::vector<Array> model_state = eval_state();
   const auto execute = [](const Executable& program, const std::vector<Array>& args) {
     const Span span("execute eval step");
     return program(args)[0];

@@ -56,12 +56,15 @@ class TrainSession {
   // Where step `step`, which has just run on this batch and was skipped, went non-finite: skipped steps leave what it
   // read as it was. Throws as trap_non_finite does.
   NonFiniteReport trap(int64_t step, const Batch& batch) const;
-  // All batches of `dataset` in order; none when `stop` becomes true.
+  // All batches of `dataset` in order, with the learner's running means of the parameters where its Ema says so; none
+  // when `stop` becomes true.
   std::optional<EvalResult> evaluate(const Dataset& dataset, const std::atomic<bool>* stop = nullptr);
   // The state as files hold it. Waits for the last step.
   std::vector<std::pair<std::string, Literal>> export_state() const;
 
  private:
+  // The model's part of the state, as evaluations read it.
+  std::vector<Array> eval_state() const;
   std::vector<Array> step_arguments(int64_t step, const Batch& batch) const;
   void add_batch(std::vector<Array>& args, const Batch& batch) const;
   Array on_devices(const Literal& literal) const;

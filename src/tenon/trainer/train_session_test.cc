@@ -136,6 +136,22 @@ TEST_F(SessionTest, EvaluationIsTheMeanOverHeldOutTokens) {
   EXPECT_FALSE(s.evaluate(*held_out, &stop).has_value());
 }
 
+TEST_F(SessionTest, EvaluatesWithRunningMeansOfParameters) {
+  const auto loss_after_steps = [&](std::optional<Ema> ema) {
+    Trainer::Config c = config(40);
+    c.learner.as<Learner>().ema = ema;
+    const Trainer t(c);
+    TrainSession s = session(t);
+    s.initialize();
+    train(s, t, 5);
+    return s.evaluate(*t.data().held_out())->loss;
+  };
+  const double of_parameters = loss_after_steps({});
+  EXPECT_EQ(loss_after_steps(Ema{.decay = 0}), of_parameters) << "means of the last step alone";
+  EXPECT_EQ(loss_after_steps(Ema{.decay = 0.9, .evaluate = false}), of_parameters);
+  EXPECT_GT(loss_after_steps(Ema{.decay = 0.9}), of_parameters + 1e-3) << "means lag behind";
+}
+
 TEST_F(SessionTest, SchedulesAndThresholdsDontChangeTheProgram) {
   Trainer::Config c = config(40);
   const Trainer a(c);
