@@ -6,46 +6,26 @@
 
 #include "tenon/base/clock.h"
 #include "tenon/data/byte_vocab.h"
+#include "tenon/inference/beam_search.h"
 #include "tenon/inference/load_model.h"
-#include "tenon/inference/utf8.h"
-#include "tenon/ir/ops.h"
-#include "tenon/nn/functional.h"
+#include "tenon/inference/sampling.h"
 
 namespace tenon {
 namespace {
 
-// Lengths of programs and caches.
-int64_t round_up(int64_t length) {
-  int64_t out = 16;
+int64_t round_up(int64_t length, int64_t least) {
+  int64_t out = least;
   while (out < length) out *= 2;
   return out;
 }
 
-Nest named(const std::vector<std::string>& names, std::span<const Tensor> tensors) {
-  Nest out;
-  for (size_t i = 0; i < names.size(); ++i) out.emplace(names[i], tensors[i]);
-  return out;
-}
+// Of prompt and text together.
+int64_t cache_length(int64_t prompt_length, int64_t max_tokens) { return round_up(prompt_length + max_tokens, 16); }
 
 std::vector<int64_t> prompt_tokens(std::string_view prompt) {
   std::vector<int64_t> out{kBosToken};
   for (const int32_t token : encode_bytes(prompt)) out.push_back(token);
   return out;
-}
-
-Literal padded_ids(std::span<const int64_t> ids) {
-  std::vector<int64_t> padded(ids.begin(), ids.end());
-  const int64_t length = round_up(static_cast<int64_t>(ids.size()));
-  padded.resize(static_cast<size_t>(length), kPadToken);
-  return Literal::from(DType::i32, {1, length}, std::span<const int64_t>(padded));
-}
-
-// Logits of what a text may go on with: bytes and its end.
-Tensor without_special(const Tensor& logits) {
-  const Tensor token = iota({DType::i32, logits.dims()}, 1);
-  const Tensor special =
-      logical_and(greater_equal(token, full_like(token, kPadToken)), less(token, full_like(token, kEosToken)));
-  return select(special, full_like(logits, kNeverSampled), logits);
 }
 
 void check_length(int64_t prompt_length, int64_t max_tokens) {
@@ -64,166 +44,254 @@ void check_length(int64_t prompt_length, int64_t max_tokens) {
   }
 }
 
+// [rows, columns] of an integer type.
+Literal integers(DType dtype, const Dims& dims, const std::vector<int64_t>& values) {
+  return Literal::from(dtype, dims, std::span<const int64_t>(values));
+}
+
+// The places [start, start + count) of prompts of one length, padded to a program's number of tokens; rows that no
+// prompt is left for are as the first.
+Literal piece(std::span<const std::vector<int64_t>> prompts, int64_t rows, int64_t start, int64_t count) {
+  const int64_t width = round_up(count, 16);
+  std::vector<int64_t> ids;
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto& prompt = prompts[row < static_cast<int64_t>(prompts.size()) ? static_cast<size_t>(row) : 0];
+    ids.insert(ids.end(), prompt.begin() + start, prompt.begin() + start + count);
+    ids.resize(static_cast<size_t>((row + 1) * width), kPadToken);
+  }
+  return integers(DType::i32, {rows, width}, ids);
+}
+
+// The keys u32 [rows,2]: the words of each seed, high first.
+Literal seed_keys(const std::vector<int64_t>& seeds, int64_t rows) {
+  std::vector<int64_t> words;
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto seed =
+        static_cast<uint64_t>(seeds[row < static_cast<int64_t>(seeds.size()) ? static_cast<size_t>(row) : 0]);
+    words.push_back(static_cast<int64_t>(seed >> 32));
+    words.push_back(static_cast<int64_t>(seed & 0xFFFFFFFFU));
+  }
+  return integers(DType::u32, {rows, 2}, words);
+}
+
+// Calls extend(ids, start, last) for the pieces of the prompts, in order.
+template <class F>
+void prefill(std::span<const std::vector<int64_t>> prompts, int64_t rows, F&& extend) {
+  const auto length = static_cast<int64_t>(prompts[0].size());
+  for (int64_t start = 0; start < length; start += Generator::kPrefillTokens) {
+    const int64_t count = std::min(Generator::kPrefillTokens, length - start);
+    extend(piece(prompts, rows, start, count), start, count - 1);
+  }
+}
+
 }  // namespace
 
-// A text in the making.
-struct Generator::Sequence {
-  int64_t max_length = 0;
-  std::vector<Array> cache;
-  std::vector<Array> sampling;  // temperature, top_k, key
-  Array next;                   // i32 [1,1]: the token behind the last
-  int64_t next_token() const { return next.to_literal().as_int(0); }
-};
-
-Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> backend) : backend_(std::move(backend)) {
+Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> backend, ParameterSet parameters) {
   const OpenedCheckpoint checkpoint = open_checkpoint(dir);
   step_ = checkpoint.step();
   warnings_ = checkpoint.warnings();
-  model_ = load_model(checkpoint);
-  const std::vector<StateArray> arrays = state_arrays(*model_);
+  std::unique_ptr<LanguageModel> model = load_model(checkpoint);
+  const std::vector<StateArray> arrays = state_arrays(*model);
   check_compatible(arrays, checkpoint, "learner.");
-  for (const StateArray& array : arrays) {
-    names_.push_back(array.name);
-    params_.push_back(restore_array(array, checkpoint, backend_, Mesh()));
+  std::vector<std::string> names;
+  std::vector<Array> params;
+  for (const StateArray& array : arrays) names.push_back(array.name);
+  for (const StateArray& array : source_arrays(arrays, checkpoint, parameters)) {
+    params.push_back(restore_array(array, checkpoint, backend, Mesh()));
   }
+  runner_ = std::make_unique<ModelRunner>(std::move(model), std::move(names), std::move(params), std::move(backend));
 }
 
 Generator::Generator(std::unique_ptr<LanguageModel> model, const std::map<std::string, Literal>& params,
-                     std::shared_ptr<const Backend> backend)
-    : model_(std::move(model)), backend_(std::move(backend)) {
-  for (const ParamInfo& info : describe_state(*model_)) {
+                     std::shared_ptr<const Backend> backend) {
+  std::vector<std::string> names;
+  std::vector<Array> arrays;
+  for (const ParamInfo& info : describe_state(*model)) {
     const auto it = params.find(info.path);
     if (it == params.end()) throw Error(ErrorCode::missing_field, "there is no value for this parameter").at(info.path);
-    names_.push_back(info.path);
-    params_.push_back(put(it->second));
+    names.push_back(info.path);
+    arrays.push_back(Array::from_literal(backend, Mesh(), {}, it->second));
   }
+  runner_ = std::make_unique<ModelRunner>(std::move(model), std::move(names), std::move(arrays), std::move(backend));
 }
 
-Array Generator::put(const Literal& value) const { return Array::from_literal(backend_, Mesh(), {}, value); }
-
-std::map<std::string, TensorType> Generator::cache_types(int64_t max_length) const {
-  std::map<std::string, TensorType> out;
-  make_graph({}, [&](const std::vector<Tensor>&) {
-    const Nest none;
-    const auto cache = functional(*model_, &LanguageModel::init_cache, none, Tensor(), false, int64_t{1}, max_length);
-    for (const auto& [name, t] : cache.result) out.emplace(name, t.type());
-    return std::vector<Tensor>{};
-  });
-  return out;
-}
-
-// (cache…, parameters…, ids, start, last, temperature, top_k, key) -> (cache…, next token i32 [1,1]).
-std::vector<Tensor> Generator::extend(const std::vector<std::string>& cache_names, std::span<const Tensor> args) const {
-  const Nest cache = named(cache_names, args), state = named(names_, args.subspan(cache_names.size()));
-  const auto rest = args.subspan(cache_names.size() + names_.size());
-  const Tensor &ids = rest[0], &start = rest[1], &last = rest[2];
-  const auto out = functional(*model_, &LanguageModel::extend_step, state, Tensor(), false, cache, ids, start, last);
-  const auto& [next_cache, logits] = out.result;
-  std::vector<Tensor> results;
-  for (const auto& [name, t] : next_cache) results.push_back(t);
-  const Tensor token =
-      sample_token(without_special(convert(logits, DType::f32)), rest[3], rest[4], rest[5], start + last);
-  results.push_back(reshape(token, {1, 1}));
-  return results;
-}
-
-const Jitted& Generator::extend_program(int64_t num_tokens, int64_t max_length) {
-  const auto key = std::pair(num_tokens, max_length);
-  if (const auto it = programs_.find(key); it != programs_.end()) return it->second;
-  std::vector<std::string> cache_names;
-  std::vector<TensorType> types;
-  for (const auto& [name, type] : cache_types(max_length)) {
-    cache_names.push_back(name);
-    types.push_back(type);
-  }
-  for (const Array& p : params_) types.push_back(p.type());
-  const TensorType i32{DType::i32, {}}, f32{DType::f32, {}};
-  for (const TensorType& t :
-       {TensorType{DType::i32, {1, num_tokens}}, i32, i32, f32, i32, TensorType{DType::u32, {2}}}) {
-    types.push_back(t);
-  }
-  ProgramSpec spec;
-  spec.num_donated = cache_names.size();
-  const auto body = [&](const std::vector<Tensor>& args) { return extend(cache_names, args); };
-  return programs_.emplace(key, jit(backend_, types, body, spec, &cache_)).first->second;
-}
-
-void Generator::compile_programs(int64_t prompt_length, int64_t max_tokens, int64_t max_length) {
-  if (prompt_length >= kPrefillTokens) extend_program(kPrefillTokens, max_length);
+void Generator::prepare(int64_t rows, int64_t prompt_length, const GenerateOptions& options, int64_t count) {
+  const int64_t max_length = cache_length(prompt_length, options.max_tokens);
   const int64_t rest = prompt_length % kPrefillTokens;
-  if (rest > 0) extend_program(round_up(rest), max_length);
-  if (max_tokens > 1) extend_program(1, max_length);
+  if (prompt_length >= kPrefillTokens) runner_->prepare(rows, kPrefillTokens, max_length, count);
+  if (rest > 0) runner_->prepare(rows, round_up(rest, 16), max_length, count);
+  if (options.max_tokens > 1) runner_->prepare(rows, 1, max_length, count);
 }
 
-Generator::Sequence Generator::start_sequence(int64_t max_length, const SamplingOptions& options) const {
-  Sequence out{.max_length = max_length};
-  for (const auto& [name, type] : cache_types(max_length)) out.cache.push_back(put(Literal(type)));
-  const auto seed = static_cast<uint64_t>(options.seed);
-  const std::vector<int64_t> words{static_cast<int64_t>(seed >> 32), static_cast<int64_t>(seed & 0xFFFFFFFFU)};
-  out.sampling = {put(Literal::scalar(DType::f32, options.temperature)),
-                  put(Literal::scalar_int(DType::i32, std::min(options.top_k, kByteVocabSize))),
-                  put(Literal::from(DType::u32, {2}, std::span<const int64_t>(words)))};
+std::vector<GenerateResult> Generator::write(Texts texts, const GenerateOptions& options) {
+  const auto length = static_cast<int64_t>(texts.prompts[0].size());
+  const int64_t rows = round_up(static_cast<int64_t>(texts.prompts.size()), 1);
+  prepare(rows, length, options, 0);
+  SequenceBatch batch = runner_->start(rows, cache_length(length, options.max_tokens));
+  const Array numbers = runner_->put(options.sampling.packed()), keys = runner_->put(seed_keys(texts.seeds, rows));
+
+  const double began = steady_seconds();
+  Array next;
+  prefill(texts.prompts, rows, [&](const Literal& ids, int64_t start, int64_t last) {
+    next = runner_->sample(batch, {runner_->put(ids), start, last}, numbers, keys);
+  });
+  Literal tokens = next.to_literal();
+  const double prefilled = steady_seconds();
+  // Whether any of them goes on with its token.
+  const auto push = [&] {
+    bool going = false;
+    for (size_t row = 0; row < texts.writers.size(); ++row) {
+      TextWriter& writer = texts.writers[row];
+      if (!writer.done()) going = writer.push(tokens.as_int(static_cast<int64_t>(row))) || going;
+    }
+    return going;
+  };
+  for (int64_t place = length; push(); ++place) {
+    next = runner_->sample(batch, {next, place, 0}, numbers, keys);
+    tokens = next.to_literal();
+  }
+  const double decoded = steady_seconds();
+
+  std::vector<GenerateResult> out;
+  for (const TextWriter& writer : texts.writers) {
+    out.push_back(writer.result());
+    out.back().prefill_seconds = prefilled - began;
+    out.back().decode_seconds = decoded - prefilled;
+  }
   return out;
 }
 
-void Generator::run(Sequence& sequence, const Array& ids, int64_t start, int64_t last) {
-  const Jitted& program = extend_program(ids.type().dims[1], sequence.max_length);
-  memory_ = program.executable().memory();
-  std::vector<Array> args = std::move(sequence.cache);
-  args.insert(args.end(), params_.begin(), params_.end());
-  args.push_back(ids);
-  for (const int64_t v : {start, last}) args.push_back(put(Literal::scalar_int(DType::i32, v)));
-  args.insert(args.end(), sequence.sampling.begin(), sequence.sampling.end());
-  std::vector<Array> out = program(args);
-  sequence.next = std::move(out.back());
-  out.pop_back();
-  sequence.cache = std::move(out);
-}
+namespace {
 
-void Generator::prefill(Sequence& sequence, const std::vector<int64_t>& prompt) {
-  const auto length = static_cast<int64_t>(prompt.size());
-  for (int64_t start = 0; start < length; start += kPrefillTokens) {
-    const int64_t count = std::min(kPrefillTokens, length - start);
-    const auto ids = std::span(prompt).subspan(static_cast<size_t>(start), static_cast<size_t>(count));
-    run(sequence, put(padded_ids(ids)), start, count - 1);
+BeamOptions beam_options(const GenerateOptions& options) {
+  BeamOptions out{options.num_beams, options.length_penalty, options.max_tokens, {kEosToken}, {}};
+  for (const int64_t token : options.stop_tokens) {
+    if (std::find(out.end_tokens.begin(), out.end_tokens.end(), token) == out.end_tokens.end()) {
+      out.end_tokens.push_back(token);
+    }
   }
-}
-
-GenerateResult Generator::generate(std::string_view prompt, int64_t max_tokens, const SamplingOptions& options,
-                                   const std::function<void(std::string_view)>& on_text) {
-  options.check();
-  const std::vector<int64_t> ids = prompt_tokens(prompt);
-  const auto prompt_length = static_cast<int64_t>(ids.size());
-  check_length(prompt_length, max_tokens);
-  const int64_t max_length = round_up(prompt_length + max_tokens);
-  compile_programs(prompt_length, max_tokens, max_length);
-  Sequence sequence = start_sequence(max_length, options);
-
-  GenerateResult result;
-  Utf8Stream stream;
-  const auto give = [&](const std::string& text) {
-    if (on_text && !text.empty()) on_text(text);
-    result.text += text;
+  if (options.stop.empty()) return out;
+  out.is_end = [stops = options.stop](std::span<const int32_t> tokens) {
+    const std::string text = decode_bytes(tokens);
+    return std::any_of(stops.begin(), stops.end(), [&](const std::string& stop) { return text.ends_with(stop); });
   };
-  const double began = steady_seconds();
-  prefill(sequence, ids);
-  int64_t token = sequence.next_token();
-  const double prefilled = steady_seconds();
-  result.prefill_seconds = prefilled - began;
-  while (static_cast<int64_t>(result.tokens.size()) < max_tokens) {
-    result.ended = token == kEosToken;
-    if (result.ended) break;
-    result.tokens.push_back(static_cast<int32_t>(token));
-    const char byte = static_cast<char>(token);
-    give(stream.push(std::string_view(&byte, 1)));
-    const auto made = static_cast<int64_t>(result.tokens.size());
-    if (made == max_tokens) break;
-    run(sequence, Array(sequence.next), prompt_length + made - 1, 0);
-    token = sequence.next_token();
+  return out;
+}
+
+// What a step of beam search takes, a row for each beam. Rows beyond those that run are so unlikely that nothing goes
+// on from them.
+struct BeamRows {
+  explicit BeamRows(const BeamSearch& search, int64_t rows) {
+    for (const BeamSearch::Beam& beam : search.running()) {
+      parents.push_back(beam.parent);
+      tokens.push_back(beam.tokens.empty() ? kPadToken : beam.tokens.back());
+      scores.push_back(beam.log_probability);
+    }
+    const auto count = static_cast<size_t>(rows);
+    parents.resize(count, 0);
+    tokens.resize(count, kPadToken);
+    scores.resize(count, kNeverSampled);
   }
-  give(stream.finish());
+  std::vector<int64_t> parents, tokens;
+  std::vector<double> scores;
+};
+
+std::vector<BeamSearch::Candidate> read_candidates(const ModelRunner::Ranked& ranked) {
+  const Literal scores = ranked.scores.to_literal(), places = ranked.places.to_literal();
+  std::vector<BeamSearch::Candidate> out;
+  for (int64_t i = 0; i < scores.size(); ++i) {
+    const int64_t place = places.as_int(i);
+    if (scores.as_double(i) < kNeverSampled / 2) break;
+    out.push_back({place / kByteVocabSize, place % kByteVocabSize, scores.as_double(i)});
+  }
+  return out;
+}
+
+// The text of a beam, made as if its tokens had come one by one.
+GenerateResult text_of(const BeamSearch::Beam& beam, const GenerateOptions& options) {
+  TextWriter writer(options);
+  for (const int32_t token : beam.tokens) {
+    if (!writer.done()) writer.push(token);
+  }
+  if (!writer.done()) writer.push(kEosToken);
+  return writer.result();
+}
+
+}  // namespace
+
+GenerateResult Generator::search(const std::vector<int64_t>& prompt, const GenerateOptions& options) {
+  if (options.max_tokens == 0) return {};
+  const BeamOptions beams = beam_options(options);
+  BeamSearch search(beams);
+  const int64_t rows = options.num_beams, length = static_cast<int64_t>(prompt.size());
+  const auto ends = static_cast<int64_t>(beams.end_tokens.size());
+  const int64_t count = rows * std::min(1 + ends, kByteVocabSize);
+  prepare(rows, length, options, count);
+  SequenceBatch batch = runner_->start(rows, cache_length(length, options.max_tokens));
+  ModelRunner::Ranked ranked;
+  const auto step = [&](const NextTokens& next, const BeamRows& from) {
+    const Array parents = runner_->put(integers(DType::i32, {rows}, from.parents));
+    const Array scores = runner_->put(Literal::from(DType::f32, {rows}, from.scores));
+    ranked = runner_->rank(batch, next, parents, scores, count);
+  };
+
+  const double began = steady_seconds();
+  prefill(std::span(&prompt, 1), rows, [&](const Literal& ids, int64_t start, int64_t last) {
+    step({runner_->put(ids), start, last}, BeamRows(search, rows));
+  });
+  search.advance(read_candidates(ranked));
+  const double prefilled = steady_seconds();
+  for (int64_t place = length; !search.done(); ++place) {
+    const BeamRows from(search, rows);
+    step({runner_->put(integers(DType::i32, {rows, 1}, from.tokens)), place, 0}, from);
+    search.advance(read_candidates(ranked));
+  }
+  GenerateResult result = text_of(search.best(), options);
+  result.prefill_seconds = prefilled - began;
   result.decode_seconds = steady_seconds() - prefilled;
   return result;
+}
+
+GenerateResult Generator::generate(std::string_view prompt, const GenerateOptions& options,
+                                   const std::function<void(std::string_view)>& on_text) {
+  options.check(kByteVocabSize);
+  Texts texts{{prompt_tokens(prompt)}, {options.sampling.seed}, {}};
+  check_length(static_cast<int64_t>(texts.prompts[0].size()), options.max_tokens);
+  if (options.num_beams > 1) {
+    const GenerateResult result = search(texts.prompts[0], options);
+    if (on_text && !result.text.empty()) on_text(result.text);
+    return result;
+  }
+  texts.writers.emplace_back(options, on_text);
+  return write(std::move(texts), options)[0];
+}
+
+std::vector<GenerateResult> Generator::generate_all(std::span<const std::string> prompts,
+                                                    const GenerateOptions& options) {
+  options.check(kByteVocabSize);
+  std::vector<GenerateResult> results(prompts.size());
+  std::map<size_t, std::vector<size_t>> by_length;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    check_length(static_cast<int64_t>(prompt_tokens(prompts[i]).size()), options.max_tokens);
+    if (options.num_beams > 1) results[i] = generate(prompts[i], options);
+    by_length[prompts[i].size()].push_back(i);
+  }
+  if (options.num_beams > 1) return results;
+  for (const auto& [length, all] : by_length) {
+    for (size_t first = 0; first < all.size(); first += kMaxRows) {
+      const size_t end = std::min(all.size(), first + kMaxRows);
+      const std::span<const size_t> rows = std::span(all).subspan(first, end - first);
+      Texts texts;
+      for (const size_t i : rows) {
+        texts.prompts.push_back(prompt_tokens(prompts[i]));
+        texts.seeds.push_back(static_cast<int64_t>(static_cast<uint64_t>(options.sampling.seed) + i));
+        texts.writers.emplace_back(options);
+      }
+      std::vector<GenerateResult> written = write(std::move(texts), options);
+      for (size_t row = 0; row < rows.size(); ++row) results[rows[row]] = std::move(written[row]);
+    }
+  }
+  return results;
 }
 
 }  // namespace tenon

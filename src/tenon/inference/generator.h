@@ -4,36 +4,34 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "tenon/inference/sampling.h"
-#include "tenon/nn/causal_lm.h"
-#include "tenon/runtime/jit.h"
+#include "tenon/inference/generate_options.h"
+#include "tenon/inference/load_model.h"
+#include "tenon/inference/model_runner.h"
+#include "tenon/inference/text_writer.h"
 
 namespace tenon {
 
-struct GenerateResult {
-  std::string text;             // without the prompt; valid UTF-8
-  std::vector<int32_t> tokens;  // what the model chose, without the end of the text
-  bool ended = false;           // the model ended the text itself
-  // Compiling not included. The prompt gives the first token, each step of decoding one more.
-  double prefill_seconds = 0, decode_seconds = 0;
-};
-
 // A model of bytes (tenon/data/byte_vocab.h), unrolled for decoding, on one device. The prompt goes in by pieces of up
-// to kPrefillTokens; programs are compiled once for each power of two of a piece's and of the sequence's length.
+// to kPrefillTokens; programs are compiled once for each power of two of a piece's and of the sequence's length, and of
+// the number of texts.
 class Generator {
  public:
   static constexpr int64_t kPrefillTokens = 256;
   // Prompt and text together.
   static constexpr int64_t kMaxLength = 65536;
+  // Texts written at once.
+  static constexpr int64_t kMaxRows = 64;
 
   // From the newest good checkpoint under `dir`, or the one that `dir` is. The classes its config names must be in the
-  // global registry. Throws `not_found`, `damaged`, `incompatible`, or `unsupported` when the model can't write bytes.
-  Generator(const std::string& dir, std::shared_ptr<const Backend> backend);
+  // global registry. Throws `not_found` (when it has no means, where these are asked for, too), `damaged`,
+  // `incompatible`, or `unsupported` when the model can't write bytes.
+  Generator(const std::string& dir, std::shared_ptr<const Backend> backend,
+            ParameterSet parameters = ParameterSet::trained);
   // From a model and its parameters, named as describe_state does. Throws `missing_field`.
   Generator(std::unique_ptr<LanguageModel> model, const std::map<std::string, Literal>& params,
             std::shared_ptr<const Backend> backend);
@@ -42,33 +40,31 @@ class Generator {
   int64_t step() const { return step_; }
   // About damaged checkpoints that were passed over.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // Up to `max_tokens` behind `prompt`; `on_text` gets whole characters as they are made. Throws `invalid_argument`.
-  GenerateResult generate(std::string_view prompt, int64_t max_tokens, const SamplingOptions& options,
+
+  // A text behind `prompt`; `on_text` gets whole characters as they are made (of beam search, all at the end). Throws
+  // `invalid_argument` or `unsupported` naming the option.
+  GenerateResult generate(std::string_view prompt, const GenerateOptions& options,
                           const std::function<void(std::string_view)>& on_text = {});
+  // One text a prompt; text i has the seed options.sampling.seed + i. Prompts of one length are written together, up to
+  // kMaxRows of them; what is drawn for one doesn't depend on the others. Beam search takes one after another.
+  std::vector<GenerateResult> generate_all(std::span<const std::string> prompts, const GenerateOptions& options);
+
   // Of the program that ran last; zeros before the first. `alias` is the whole cache: it is donated, written in place.
-  const pjrt::MemoryStats& memory() const { return memory_; }
+  const pjrt::MemoryStats& memory() const { return runner_->memory(); }
 
  private:
-  struct Sequence;
-  Sequence start_sequence(int64_t max_length, const SamplingOptions& options) const;
-  // The program that takes `num_tokens` more tokens of a sequence.
-  const Jitted& extend_program(int64_t num_tokens, int64_t max_length);
-  std::vector<Tensor> extend(const std::vector<std::string>& cache_names, std::span<const Tensor> args) const;
-  void compile_programs(int64_t prompt_length, int64_t max_tokens, int64_t max_length);
-  // Runs tokens `ids` [1,T], the first of them at `start`, the last that counts at `start + last`.
-  void run(Sequence& sequence, const Array& ids, int64_t start, int64_t last);
-  void prefill(Sequence& sequence, const std::vector<int64_t>& prompt);
-  std::map<std::string, TensorType> cache_types(int64_t max_length) const;
-  Array put(const Literal& value) const;
+  // Texts behind prompts of one length, with a seed each.
+  struct Texts {
+    std::vector<std::vector<int64_t>> prompts;
+    std::vector<int64_t> seeds;
+    std::vector<TextWriter> writers;
+  };
+  std::vector<GenerateResult> write(Texts texts, const GenerateOptions& options);
+  GenerateResult search(const std::vector<int64_t>& prompt, const GenerateOptions& options);
+  void prepare(int64_t rows, int64_t prompt_length, const GenerateOptions& options, int64_t count);
 
-  std::unique_ptr<LanguageModel> model_;
-  std::shared_ptr<const Backend> backend_;
-  std::vector<std::string> names_;
-  std::vector<Array> params_;
-  CompileCache cache_;
-  std::map<std::pair<int64_t, int64_t>, Jitted> programs_;
+  std::unique_ptr<ModelRunner> runner_;
   int64_t step_ = 0;
-  pjrt::MemoryStats memory_;
   std::vector<std::string> warnings_;
 };
 

@@ -2,12 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <set>
+
 #include "tenon/base/file.h"
 #include "tenon/checkpoint/checkpoint.h"
 #include "tenon/checkpoint/checkpoint_writer.h"
 #include "tenon/config/define.h"
 #include "tenon/config/text.h"
 #include "tenon/data/byte_vocab.h"
+#include "tenon/inference/beam_search.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/nn/functional.h"
@@ -34,8 +38,8 @@ class ScriptedModel final : public LanguageModel {
                                       const Tensor& last) const override {
     const Tensor zero = zeros({DType::i32, {}});
     const Tensor all = dynamic_update_slice(cache.at("ids"), ids, std::vector<Tensor>{zero, start});
-    const Tensor id = dynamic_slice(all, std::vector<Tensor>{zero, start + last}, {1, 1});
-    return {Nest{{"ids", all}}, take(table(), reshape(id, {1}))};
+    const Tensor id = dynamic_slice(all, std::vector<Tensor>{zero, start + last}, {ids.dim(0), 1});
+    return {Nest{{"ids", all}}, take(table(), squeeze(id, 1))};
   }
 
  private:
@@ -96,6 +100,11 @@ Values opinionated_values(StackForm form) {
   return values;
 }
 
+GenerateOptions with(int64_t max_tokens, const SamplingOptions& sampling = {}) {
+  return {.max_tokens = max_tokens, .sampling = sampling};
+}
+GenerateOptions greedy(int64_t max_tokens) { return with(max_tokens, {.temperature = 0}); }
+
 std::string text_of(size_t length) {
   std::string out;
   for (size_t i = 0; i < length; ++i) out += static_cast<char>('a' + i * i % 23);
@@ -118,11 +127,14 @@ class GeneratorTest : public ::testing::Test {
   Generator tiny() const {
     return {std::make_unique<CausalLm>(byte_lm(StackForm::unroll)), opinionated_values(StackForm::unroll), backend_};
   }
-  GenerateResult write(const std::vector<int64_t>& script, std::string_view prompt, int64_t max_tokens) const {
+  Generator scripted(const std::vector<int64_t>& script) const {
     ScriptedModel::Config c;
     c.vocab_size = kByteVocabSize;
     c.script = script;
-    return Generator(std::make_unique<ScriptedModel>(c), {}, backend_).generate(prompt, max_tokens, {.temperature = 0});
+    return {std::make_unique<ScriptedModel>(c), {}, backend_};
+  }
+  GenerateResult write(const std::vector<int64_t>& script, std::string_view prompt, int64_t max_tokens) const {
+    return scripted(script).generate(prompt, greedy(max_tokens));
   }
   // A checkpoint of `model` in dir_, as a training run leaves one.
   void save(const Slot<Model>& model, const Values& values) const {
@@ -145,9 +157,8 @@ class GeneratorTest : public ::testing::Test {
   std::string dir_ = testing::TempDir() + "tenon_generator_" + random_suffix();
 };
 
-// The most likely byte or end at every place behind the prompt, by one pass of the scanned model over the whole text.
-std::vector<int64_t> likeliest(const std::shared_ptr<const Backend>& backend, const std::vector<int64_t>& ids,
-                               int64_t prompt_length) {
+// Logits [T * V] of the scanned model over a whole text at once.
+std::vector<double> whole_logits(const std::shared_ptr<const Backend>& backend, const std::vector<int64_t>& ids) {
   const auto T = static_cast<int64_t>(ids.size());
   Literal row = Literal::from(DType::i32, {1, T}, std::span<const int64_t>(ids)), positions(row.type());
   for (int64_t i = 0; i < T; ++i) positions.set_int(i, i);
@@ -158,10 +169,16 @@ std::vector<int64_t> likeliest(const std::shared_ptr<const Backend>& backend, co
     return Nest{{"logits", functional(model, &CausalLm::logits, s, Tensor(), false, b).result}};
   });
   const Jitted whole(backend, compile(backend, Mesh(), make_program(program.graph)));
-  const Literal logits = whole(nest_arguments(state, batch))[0];
+  return whole(nest_arguments(state, batch))[0].to_doubles();
+}
+
+// The most likely byte or end at every place behind the prompt.
+std::vector<int64_t> likeliest(const std::shared_ptr<const Backend>& backend, const std::vector<int64_t>& ids,
+                               int64_t prompt_length) {
+  const std::vector<double> logits = whole_logits(backend, ids);
   std::vector<int64_t> best;
-  for (int64_t t = prompt_length - 1; t < T; ++t) {
-    const auto logit = [&](int64_t v) { return logits.as_double(t * kByteVocabSize + v); };
+  for (int64_t t = prompt_length - 1; t < static_cast<int64_t>(ids.size()); ++t) {
+    const auto logit = [&](int64_t v) { return logits[static_cast<size_t>(t * kByteVocabSize + v)]; };
     int64_t winner = kEosToken;
     for (int64_t v = 0; v < kPadToken; ++v) winner = logit(v) > logit(winner) ? v : winner;
     best.push_back(winner);
@@ -169,18 +186,30 @@ std::vector<int64_t> likeliest(const std::shared_ptr<const Backend>& backend, co
   return best;
 }
 
+// log softmax, of bytes and the end alone, of what follows a text.
+std::vector<double> log_probabilities(const std::shared_ptr<const Backend>& backend, const std::vector<int64_t>& ids) {
+  const std::vector<double> all = whole_logits(backend, ids);
+  std::vector<double> out(all.end() - kByteVocabSize, all.end());
+  double sum = 0;
+  for (int64_t v = 0; v < kByteVocabSize; ++v) {
+    if (v != kPadToken && v != kBosToken) sum += std::exp(out[static_cast<size_t>(v)]);
+  }
+  for (double& x : out) x -= std::log(sum);
+  return out;
+}
+
 // Greedy decoding through the cache against the whole model at once. The long prompt takes two pieces.
 TEST_F(GeneratorTest, GreedyIsTheArgmaxOfTheWholeModelAtEveryPlace) {
   for (const size_t length : {0, 5, 31, 270}) {
     const std::string prompt = text_of(length);
-    const GenerateResult got = tiny().generate(prompt, 12, {.temperature = 0});
+    const GenerateResult got = tiny().generate(prompt, greedy(12));
     std::vector<int64_t> ids{kBosToken};
     for (const int32_t t : encode_bytes(prompt)) ids.push_back(t);
     const auto prompt_length = static_cast<int64_t>(ids.size());
     ids.insert(ids.end(), got.tokens.begin(), got.tokens.end());
     std::vector<int64_t> want = likeliest(backend_, ids, prompt_length);
     ASSERT_EQ(want.size(), got.tokens.size() + 1);
-    if (got.ended) {
+    if (got.finish == FinishReason::end_token) {
       EXPECT_EQ(want.back(), kEosToken);
     } else {
       EXPECT_EQ(got.tokens.size(), 12U);
@@ -197,40 +226,159 @@ TEST_F(GeneratorTest, TheCacheIsDonatedAndNotCopied) {
   const Values values = initial_values(*model, 1);
   Generator g(std::move(model), values, backend_);
   EXPECT_EQ(g.memory().alias, 0);
-  g.generate(text_of(1000), 5, {});
+  g.generate(text_of(1000), with(5));
   // layers x (keys, values) x kv heads x length x head dim x bytes
   constexpr int64_t kCacheBytes = 2 * 2 * 2 * 1024 * 32 * 4;
-  EXPECT_EQ(g.memory().alias, kCacheBytes);
+  constexpr int64_t kCountBytes = kByteVocabSize * 4;
+  EXPECT_EQ(g.memory().alias, kCacheBytes + kCountBytes);
   EXPECT_LT(g.memory().temporary, kCacheBytes / 4);
 }
 
 TEST_F(GeneratorTest, TheSeedDecidesTheText) {
   Generator g = tiny();
-  const GenerateResult first = g.generate("It is", 20, {.seed = 5});
-  EXPECT_EQ(g.generate("It is", 20, {.seed = 5}).tokens, first.tokens);
-  EXPECT_EQ(tiny().generate("It is", 20, {.seed = 5}).tokens, first.tokens);
-  EXPECT_NE(g.generate("It is", 20, {.seed = 6}).tokens, first.tokens);
-  EXPECT_NE(g.generate("It is", 20, {.seed = 5 + (int64_t{1} << 32)}).tokens, first.tokens);
+  const GenerateResult first = g.generate("It is", with(20, {.seed = 5}));
+  EXPECT_EQ(g.generate("It is", with(20, {.seed = 5})).tokens, first.tokens);
+  EXPECT_EQ(tiny().generate("It is", with(20, {.seed = 5})).tokens, first.tokens);
+  EXPECT_NE(g.generate("It is", with(20, {.seed = 6})).tokens, first.tokens);
+  EXPECT_NE(g.generate("It is", with(20, {.seed = 5 + (int64_t{1} << 32)})).tokens, first.tokens);
   // Fewer tokens are the same ones.
-  EXPECT_EQ(g.generate("It is", 4, {.seed = 5}).tokens,
+  EXPECT_EQ(g.generate("It is", with(4, {.seed = 5})).tokens,
             std::vector<int32_t>(first.tokens.begin(), first.tokens.begin() + 4));
-  EXPECT_EQ(g.generate("It is", 9, {.temperature = 5, .top_k = 1}).tokens,
-            g.generate("It is", 9, {.temperature = 0}).tokens);
+  EXPECT_EQ(g.generate("It is", with(9, {.temperature = 5, .top_k = 1})).tokens,
+            g.generate("It is", with(9, {.temperature = 0})).tokens);
 }
 
 TEST_F(GeneratorTest, StopsAtTheEndOfTheText) {
   const GenerateResult got = write({'a', 'b', 'c', kEosToken}, "xa", 10);
   EXPECT_EQ(got.text, "bc");
-  EXPECT_TRUE(got.ended);
+  EXPECT_EQ(got.finish, FinishReason::end_token);
   EXPECT_EQ(write({kBosToken, kEosToken}, "", 10).text, "");
 }
 
 TEST_F(GeneratorTest, StopsAtMaxTokens) {
   const std::vector<int64_t> script{'a', 'b', 'c', 'a'};
   EXPECT_EQ(write(script, "a", 7).text, "bcabcab");
-  EXPECT_FALSE(write(script, "a", 7).ended);
+  EXPECT_EQ(write(script, "a", 7).finish, FinishReason::max_tokens);
   EXPECT_EQ(write(script, "a", 1).text, "b");
   EXPECT_EQ(write(script, "a", 0).text, "");
+}
+
+TEST_F(GeneratorTest, StopsAtStringsAndTokens) {
+  const std::vector<int64_t> script{'a', 'b', 'c', 'd', 'a'};
+  GenerateOptions options = greedy(20);
+  options.stop = {"dab", "xyz"};
+  std::string shown;
+  GenerateResult got = scripted(script).generate("a", options, [&](std::string_view s) { shown += s; });
+  EXPECT_EQ(got.text, "bc");
+  EXPECT_EQ(shown, "bc");
+  EXPECT_EQ(got.tokens.size(), 5U);
+  EXPECT_EQ(got.finish, FinishReason::stop_string);
+  options = greedy(20);
+  options.stop_tokens = {'d'};
+  got = scripted(script).generate("a", options);
+  EXPECT_EQ(got.text, "bc");
+  EXPECT_EQ(got.finish, FinishReason::end_token);
+  // A text that might have become a stop string is shown when it didn't.
+  options = greedy(4);
+  options.stop = {"dabx"};
+  EXPECT_EQ(scripted(script).generate("a", options).text, "bcda");
+}
+
+TEST_F(GeneratorTest, RepetitionIsPenalized) {
+  // After 'a' comes 'b' (logit 9) or else the most likely of nothing, the first byte (logit 0).
+  const std::vector<int64_t> script{'a', 'b', 'a'};
+  EXPECT_EQ(write(script, "a", 4).text, "baba");
+  // 9 / 100 is still above 0; only prompt and text count, so that 'b' is as likely as before.
+  EXPECT_EQ(scripted(script).generate("a", with(4, {.temperature = 0, .repetition_penalty = 100})).text, "baba");
+  Generator g = tiny();
+  const auto repeats = [&](double penalty) {
+    const auto tokens = g.generate("It is", with(30, {.temperature = 0, .repetition_penalty = penalty})).tokens;
+    return tokens.size() - std::set<int32_t>(tokens.begin(), tokens.end()).size();
+  };
+  EXPECT_LT(repeats(100), repeats(1));
+}
+
+// What is drawn for a text depends on its seed and prompt alone.
+TEST_F(GeneratorTest, TextsOfABatchAreThoseOfEachAlone) {
+  Generator g = tiny();
+  const std::vector<std::string> prompts{"It is", "a", "It is", "I was", "It is", "b"};
+  const GenerateOptions options = with(12, {.temperature = 0.9, .top_p = 0.95, .repetition_penalty = 1.1, .seed = 7});
+  const std::vector<GenerateResult> all = g.generate_all(prompts, options);
+  ASSERT_EQ(all.size(), prompts.size());
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    GenerateOptions alone = options;
+    alone.sampling.seed = 7 + static_cast<int64_t>(i);
+    const GenerateResult want = g.generate(prompts[i], alone);
+    EXPECT_EQ(all[i].tokens, want.tokens) << i;
+    EXPECT_EQ(all[i].text, want.text) << i;
+  }
+  EXPECT_NE(all[0].tokens, all[2].tokens);
+  EXPECT_TRUE(g.generate_all({}, options).empty());
+}
+
+TEST_F(GeneratorTest, TextsOfABatchEndApart) {
+  Generator g = scripted({'a', 'b', 'c', kEosToken});
+  const std::vector<std::string> prompts{"b", "a", "c"};
+  const auto all = g.generate_all(prompts, greedy(2));
+  EXPECT_EQ(all[0].text, "c");
+  EXPECT_EQ(all[0].finish, FinishReason::end_token);
+  EXPECT_EQ(all[1].text, "bc");
+  EXPECT_EQ(all[1].finish, FinishReason::max_tokens);
+  EXPECT_EQ(all[2].text, "");
+}
+
+// Through the device against the search on the host, with logits of the whole model.
+TEST_F(GeneratorTest, BeamSearchFindsWhatTheHostDoes) {
+  Generator g = tiny();
+  GenerateOptions options = with(5);
+  options.num_beams = 3;
+  options.length_penalty = 0.7;
+  BeamSearch search({3, 0.7, 5, {kEosToken}, {}});
+  const std::vector<int64_t> prompt{kBosToken, 'I', 't'};
+  while (!search.done()) {
+    std::vector<BeamSearch::Candidate> next;
+    for (size_t b = 0; b < search.running().size(); ++b) {
+      std::vector<int64_t> ids = prompt;
+      const BeamSearch::Beam& beam = search.running()[b];
+      ids.insert(ids.end(), beam.tokens.begin(), beam.tokens.end());
+      const std::vector<double> log_p = log_probabilities(backend_, ids);
+      for (int64_t v = 0; v < kByteVocabSize; ++v) {
+        if (v == kPadToken || v == kBosToken) continue;
+        next.push_back({static_cast<int64_t>(b), v, beam.log_probability + log_p[static_cast<size_t>(v)]});
+      }
+    }
+    std::stable_sort(next.begin(), next.end(),
+                     [](const auto& a, const auto& b) { return a.log_probability > b.log_probability; });
+    next.resize(6);
+    search.advance(next);
+  }
+  const GenerateResult got = g.generate("It", options);
+  EXPECT_EQ(got.tokens, search.best().tokens);
+  options.num_beams = 1;
+  options.length_penalty = 1;
+  options.sampling.temperature = 0;
+  EXPECT_NE(g.generate("It", options).tokens, got.tokens) << "greedy is another text here";
+}
+
+TEST_F(GeneratorTest, BeamsEndWhereTextsDo) {
+  GenerateOptions options = with(6);
+  options.num_beams = 2;
+  const std::vector<int64_t> script{'a', 'b', 'c', kEosToken};
+  GenerateResult got = scripted(script).generate("xa", options);
+  EXPECT_EQ(got.text, "bc");
+  EXPECT_EQ(got.finish, FinishReason::end_token);
+  options.stop = {"c"};
+  got = scripted(script).generate("xa", options);
+  EXPECT_EQ(got.text, "b");
+  EXPECT_EQ(got.finish, FinishReason::stop_string);
+  options.max_tokens = 1;
+  EXPECT_EQ(scripted(script).generate("xa", options).text, "b");
+  options.max_tokens = 0;
+  EXPECT_EQ(scripted(script).generate("xa", options).text, "");
+  // A prompt of two pieces.
+  options = with(6);
+  options.num_beams = 2;
+  EXPECT_EQ(scripted(script).generate(std::string(300, 'x') + "a", options).text, "bc");
 }
 
 TEST_F(GeneratorTest, LongPromptsGoInByPieces) {
@@ -242,12 +390,10 @@ TEST_F(GeneratorTest, LongPromptsGoInByPieces) {
 }
 
 TEST_F(GeneratorTest, TextComesAsWholeCharacters) {
-  ScriptedModel::Config c;
-  c.vocab_size = kByteVocabSize;
-  c.script = {'a', 0xC3, 0xA9, '!', 0xE2, 0x82, 0xAC, 0xF0};  // é ! € and the beginning of something
-  Generator g(std::make_unique<ScriptedModel>(c), {}, backend_);
+  // é ! € and the beginning of something
+  Generator g = scripted({'a', 0xC3, 0xA9, '!', 0xE2, 0x82, 0xAC, 0xF0});
   std::vector<std::string> pieces;
-  const auto got = g.generate("a", 7, {.temperature = 0}, [&](std::string_view s) { pieces.emplace_back(s); });
+  const auto got = g.generate("a", greedy(7), [&](std::string_view s) { pieces.emplace_back(s); });
   EXPECT_EQ(pieces, (std::vector<std::string>{"\xC3\xA9", "!", "\xE2\x82\xAC", "\xEF\xBF\xBD"}));
   EXPECT_EQ(got.text, "\xC3\xA9!\xE2\x82\xAC\xEF\xBF\xBD");
   EXPECT_EQ(got.tokens.size(), 7U);
@@ -256,7 +402,7 @@ TEST_F(GeneratorTest, TextComesAsWholeCharacters) {
 TEST_F(GeneratorTest, LengthsAreChecked) {
   Generator g = tiny();
   const auto path_of_error = [&](const std::string& prompt, int64_t max_tokens) {
-    const auto e = error_of([&] { g.generate(prompt, max_tokens, {}); });
+    const auto e = error_of([&] { g.generate(prompt, with(max_tokens)); });
     EXPECT_TRUE(e && e->code() == ErrorCode::invalid_argument);
     return e ? e->path() : "";
   };
@@ -264,16 +410,29 @@ TEST_F(GeneratorTest, LengthsAreChecked) {
   EXPECT_EQ(path_of_error("a", Generator::kMaxLength - 1), "max_tokens");
   EXPECT_EQ(path_of_error("a", INT64_MAX), "max_tokens");
   EXPECT_EQ(path_of_error(std::string(Generator::kMaxLength, 'a'), 0), "prompt");
-  EXPECT_EQ(error_of([&] { g.generate("a", 1, {.temperature = -1}); })->path(), "temperature");
+  EXPECT_EQ(error_of([&] { g.generate("a", with(1, {.temperature = -1})); })->path(), "temperature");
 }
 
 TEST_F(GeneratorTest, ReadsACheckpointsDirectoryAlone) {
   save(byte_lm(StackForm::scan), opinionated_values(StackForm::scan));
-  const auto want = tiny().generate("It is", 10, {}).tokens;
+  const auto want = tiny().generate("It is", with(10, {})).tokens;
   Generator of_run(dir_, backend_);
   EXPECT_EQ(of_run.step(), 12);
-  EXPECT_EQ(of_run.generate("It is", 10, {}).tokens, want);
-  EXPECT_EQ(Generator(join_path(dir_, step_dir_name(12)), backend_).generate("It is", 10, {}).tokens, want);
+  EXPECT_EQ(of_run.generate("It is", with(10, {})).tokens, want);
+  EXPECT_EQ(Generator(join_path(dir_, step_dir_name(12)), backend_).generate("It is", with(10, {})).tokens, want);
+}
+
+TEST_F(GeneratorTest, WritesWithRunningMeans) {
+  const Values means = opinionated_values(StackForm::scan);
+  Values start = initial_values(CausalLm(byte_lm(StackForm::scan)), 3);
+  const auto make = [&] { return Generator(dir_, backend_, ParameterSet::means); };
+  save(byte_lm(StackForm::scan), start);
+  EXPECT_EQ(error_of(make)->code(), ErrorCode::not_found);
+  remove_tree(dir_).value();
+  for (const auto& [name, value] : means) start.emplace("learner.ema." + name, value);
+  save(byte_lm(StackForm::scan), start);
+  EXPECT_EQ(make().generate("It is", with(10)).tokens, tiny().generate("It is", with(10)).tokens);
+  EXPECT_NE(Generator(dir_, backend_).generate("It is", with(10)).tokens, tiny().generate("It is", with(10)).tokens);
 }
 
 TEST_F(GeneratorTest, SaysWhatIsWrongWithADirectory) {

@@ -1,6 +1,7 @@
 #include "tenon/inference/load_model.h"
 
 #include "tenon/base/file.h"
+#include "tenon/base/stacked_name.h"
 #include "tenon/checkpoint/manifest.h"
 #include "tenon/config/access.h"
 #include "tenon/config/text.h"
@@ -46,6 +47,25 @@ std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint) {
   Unroll unroll;
   walk(slot.mutable_get(), unroll);
   return std::unique_ptr<LanguageModel>(static_cast<LanguageModel*>(slot.build().release()));
+}
+
+std::vector<StateArray> source_arrays(const std::vector<StateArray>& arrays, const OpenedCheckpoint& checkpoint,
+                                      ParameterSet parameters) {
+  if (parameters == ParameterSet::trained) return arrays;
+  // As a learner with `ema` names them.
+  constexpr std::string_view kPrefix = "learner.ema.";
+  std::vector<StateArray> out = arrays;
+  bool found = false;
+  for (StateArray& array : out) {
+    const std::string mean = std::string(kPrefix) + array.name;
+    if (!checkpoint.type(layer_names(mean, array.stack).front()).ok()) continue;
+    array.name = mean;
+    found = true;
+  }
+  if (found) return out;
+  throw Error(ErrorCode::not_found, "the checkpoint has no running means of parameters")
+      .at(checkpoint.path())
+      .hint("train with learner.ema, as --set learner.ema.decay=0.999");
 }
 
 std::vector<StateArray> state_arrays(const Module& model) {

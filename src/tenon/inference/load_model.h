@@ -19,4 +19,11 @@ std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint);
 // The arrays a module needs, as files know them.
 std::vector<StateArray> state_arrays(const Module& model);
 
+// Which parameters of a checkpoint write: the trained ones, or the running means that the learner kept of them.
+enum class ParameterSet : uint8_t { trained, means };
+// The arrays of a checkpoint that hold the values for `arrays`, in their order: parameters without a mean have their
+// own. Throws `not_found` when there are no means at all.
+std::vector<StateArray> source_arrays(const std::vector<StateArray>& arrays, const OpenedCheckpoint& checkpoint,
+                                      ParameterSet parameters);
+
 }  // namespace tenon

@@ -1,27 +1,31 @@
-// Choosing the next token.
+// Choosing the next token, traced.
 #pragma once
 
-#include <cstdint>
-
+#include "tenon/inference/generate_options.h"
 #include "tenon/ir/tensor.h"
 
 namespace tenon {
 
-struct SamplingOptions {
-  double temperature = 1;  // 0: the most likely token
-  int64_t top_k = 0;       // only among the k most likely; 0: all
-  int64_t seed = 0;        // the same seed gives the same text
-  // Throws `invalid_argument` naming the option.
-  void check() const;
-};
-
 // A logit this low is never chosen, unless all are.
 inline constexpr double kNeverSampled = -1e30;
 
-// Traced: the next token i32 [B] from logits f32 [B,V]. `temperature` f32, `top_k` i32 (0: all; ties with the k-th stay
-// in) and `position` i32 are scalars, `key` u32[2]; a draw depends on key, position and row alone. Gumbel-max:
+// SamplingOptions in a program: f32 scalars.
+struct SamplingNumbers {
+  // From what SamplingOptions::packed gives.
+  explicit SamplingNumbers(const Tensor& packed);
+  Tensor temperature, top_k, top_p, min_p, repetition_penalty;
+};
+
+// Logits f32 [B,V] with the penalty on tokens whose count in `counts` f32 [B,V] isn't 0.
+Tensor penalize_repetition(const Tensor& logits, const Tensor& counts, const Tensor& penalty);
+
+// `scaled` logits f32 [B,V] with those that aren't to be drawn at kNeverSampled: by min_p, then top_k, then top_p over
+// what those leave. What is as likely as the last token that stays, stays.
+Tensor keep_likely(const Tensor& scaled, const SamplingNumbers& numbers);
+
+// The next token i32 [B] from logits f32 [B,V]: the most likely where the temperature is 0, else drawn. `keys` u32
+// [B,2], `position` an i32 scalar: a row's draw depends on its key, position and logits alone. Gumbel-max:
 // argmax(logits / temperature - log(-log(uniform))).
-Tensor sample_token(const Tensor& logits, const Tensor& temperature, const Tensor& top_k, const Tensor& key,
-                    const Tensor& position);
+Tensor sample_token(const Tensor& logits, const SamplingNumbers& numbers, const Tensor& keys, const Tensor& position);
 
 }  // namespace tenon

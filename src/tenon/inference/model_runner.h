@@ -1,0 +1,80 @@
+// A language model of bytes (tenon/data/byte_vocab.h) on a device, and the programs that take batches of sequences some
+// tokens further.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/nn/causal_lm.h"
+#include "tenon/runtime/jit.h"
+
+namespace tenon {
+
+// Sequences that are equally long, one a row: the model's cache, and f32 [rows,V], how often each token is in a row.
+struct SequenceBatch {
+  int64_t rows = 1, max_length = 0;
+  std::vector<Array> state;
+};
+
+// Tokens i32 [rows,T] that come next in every row. The first of them is at place `start`, the last that counts at
+// `start + last`; what is behind it is padding.
+struct NextTokens {
+  Array ids;
+  int64_t start = 0, last = 0;
+};
+
+// Programs are compiled once for each number of rows, of tokens, longest sequence and kind. Caches are donated: what a
+// call makes takes the place of what it was given.
+class ModelRunner {
+ public:
+  // `params` by the names that describe_state gives.
+  ModelRunner(std::unique_ptr<LanguageModel> model, std::vector<std::string> names, std::vector<Array> params,
+              std::shared_ptr<const Backend> backend);
+
+  SequenceBatch start(int64_t rows, int64_t max_length) const;
+  // The tokens i32 [rows,1] that follow: sample_token's of `numbers` f32[5] and `keys` u32[rows,2], of bytes and the
+  // end of the text alone.
+  Array sample(SequenceBatch& batch, const NextTokens& next, const Array& numbers, const Array& keys);
+
+  // The best continuations of all rows by one token, best first: sums of `scores` f32 [rows] and the log-probability,
+  // f32 [count], and row * V + token, i32 [count]. Before that, row r becomes what row parents[r] (i32 [rows]) was.
+  struct Ranked {
+    Array scores, places;
+  };
+  Ranked rank(SequenceBatch& batch, const NextTokens& next, const Array& parents, const Array& scores, int64_t count);
+
+  // Compiles what `sample` (count 0) or `rank` runs.
+  void prepare(int64_t rows, int64_t num_tokens, int64_t max_length, int64_t count);
+  Array put(const Literal& value) const;
+  // Of the program that ran last; zeros before the first.
+  const pjrt::MemoryStats& memory() const { return memory_; }
+
+ private:
+  struct Key {
+    int64_t rows, num_tokens, max_length, count;
+    auto operator<=>(const Key&) const = default;
+  };
+  // What a program computes: state…, parameters…, ids, start, last, then of `sample` numbers and keys, of `rank`
+  // parents and scores -> state…, then the results of either. The state is the cache and, of `sample`, the counts.
+  std::vector<Tensor> body(const Key& key, const std::vector<std::string>& cache_names,
+                           std::span<const Tensor> args) const;
+  std::map<std::string, TensorType> cache_types(int64_t rows, int64_t max_length) const;
+  const Jitted& program(const Key& key);
+  // Runs a program on `state`, which its results take the place of; returns the other results.
+  std::vector<Array> run(const Key& key, std::vector<Array>& state, const NextTokens& next,
+                         std::span<const Array> rest);
+
+  std::unique_ptr<LanguageModel> model_;
+  std::vector<std::string> names_;
+  std::vector<Array> params_;
+  std::shared_ptr<const Backend> backend_;
+  CompileCache cache_;
+  std::map<Key, Jitted> programs_;
+  pjrt::MemoryStats memory_;
+};
+
+}  // namespace tenon
