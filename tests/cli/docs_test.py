@@ -52,5 +52,15 @@ class Guides(CommandTest):
     def test_experiments(self):
         self.check_guide("experiments.md")
 
+    def test_optimizers(self):
+        self.check_guide("optimizers.md")
+        # Its tables name all there are.
+        text = (ROOT / "docs" / "optimizers.md").read_text()
+        source = "".join(path.read_text() for path in (ROOT / "src/tenon/optim").glob("*.cc"))
+        names = re.findall(r"TENON_(?:MODULE\((\w+), (?:Optimizer|GradientClip)|FN_TYPE\((\w+), double\(int64_t\))", source)
+        self.assertGreater(len(names), 12)
+        for module, function in names:
+            self.assertIn(f"`{module or function}`", text)
+
     def test_plugins(self):
         self.check_guide("plugins.md")

@@ -38,7 +38,7 @@ class CommandLine(CommandTest):
             self.assertEqual(done.stderr, "")
         for option in ("--set", "--config", "--dir", "--platform", "--resume", "--trap", "--profile", "--plugin"):
             self.assertIn(option, run("train", "--help").stdout)
-        for option in ("--prompt", "--max_tokens", "--temperature", "--top_k", "--seed", "--plugin"):
+        for option in ("--prompt", "--max_tokens", "--temperature", "--top_k", "--top_p", "--stop", "--num_beams", "--plugin"):
             self.assertIn(option, run("generate", "--help").stdout)
         self.assertRegex(self.check(run("--version")).stdout, r"^tenon-\d+\.\d+\.\d+\n$")
 
@@ -207,5 +207,12 @@ class Runs(CommandTest):
         self.check_error(run("generate", self.root), 5, "not_found", str(self.root))
         self.check_error(run("generate", self.root, "--temperature", "-1"), 2, "temperature")
         self.check_error(run("generate", self.root, "--top_k", "-1"), 2, "top_k")
+        self.check_error(run("generate", self.root, "--top_p", "0"), 2, "top_p")
+        self.check_error(run("generate", self.root, "--stop", ""), 2, "stop")
+        self.check_error(run("generate", self.root, "--stop_token", "999"), 2, "stop_tokens")
+        self.check_error(run("generate", self.root, "--num_beams", "2", "--top_k", "5"), 2, "unsupported at top_k")
+        self.check_error(run("generate", self.root, "--num_beams", "2", "--num_samples", "2"), 2, "--num_samples")
+        self.check_error(run("generate", self.root, "--num_samples", "0"), 2, "--num_samples")
+        self.check_error(run("generate", self.root, "--parameters", "mean"), 2, "trained or means")
         no_utf8 = b"\xff".decode(errors="surrogateescape")
         self.check_error(run("generate", self.root, "--prompt", no_utf8), 2, "--prompt", "UTF-8")

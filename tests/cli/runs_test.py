@@ -190,6 +190,24 @@ class Generating(Trained):
         greedy = self.generate("--temperature", 0)
         self.assertEqual(self.generate("--temperature", 0, "--seed", 9), greedy)
         self.assertEqual(self.generate("--top_k", 1), greedy)
+        self.assertEqual(self.generate("--min_p", 1, "--seed", 9), greedy)
+
+    def test_several_texts(self):
+        alone = [self.generate("--max_tokens", 20, "--seed", seed) for seed in (5, 6)]
+        both = self.generate("--max_tokens", 20, "--seed", 5, "--num_samples", 2)
+        parts = both.split("=== prompt 1, sample ")
+        self.assertEqual(["".join(part.split("tokens\n")[1:]) for part in parts[1:]], alone)
+        done = self.check(run("generate", self.base, "--prompt", "a", "--prompt", "it", "--max_tokens", 3))
+        self.assertIn("=== prompt 2, sample 1: 3 tokens\nit", done.stdout)
+
+    def test_beams_and_stops(self):
+        text = self.generate("--num_beams", 3, "--max_tokens", 20)
+        self.assertEqual(self.generate("--num_beams", 3, "--max_tokens", 20), text)
+        greedy = self.generate("--temperature", 0, "--max_tokens", 20)
+        stop = greedy[len(self.PROMPT) :][3:6]
+        stopped = self.generate("--temperature", 0, "--max_tokens", 20, "--stop", stop)
+        self.assertEqual(stopped, greedy[: greedy.index(stop, len(self.PROMPT))] + "\n")
+        self.check_error(run("generate", self.base, "--parameters", "means"), 5, "not_found", "learner.ema")
 
     def test_needs_the_directory_alone(self):
         want = self.generate()

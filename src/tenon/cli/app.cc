@@ -34,14 +34,40 @@ void add_train(CLI::App& app, TrainCommand& c) {
       ->type_name("FIRST:LAST");
 }
 
+void repeated(CLI::Option* option, const char* type) {
+  option->type_name(type)->expected(1)->take_all()->allow_extra_args(false);
+}
+
 void add_generate(CLI::App& app, GenerateCommand& c) {
   CLI::App* generate = app.add_subcommand("generate", "writes text with a trained model");
   generate->add_option("dir", c.dir, "directory of the run")->required();
-  generate->add_option("--prompt", c.prompt, "text to go on from");
-  generate->add_option("--max_tokens", c.max_tokens, "at most so many tokens")->capture_default_str();
-  generate->add_option("--temperature", c.temperature, "0: always the most likely token")->capture_default_str();
-  generate->add_option("--top_k", c.top_k, "only among the k most likely; 0: all")->capture_default_str();
-  generate->add_option("--seed", c.seed, "the same seed gives the same text")->capture_default_str();
+  repeated(generate->add_option("--prompt", c.prompts, "text to go on from; may be given again"), "TEXT");
+  generate->add_option("--num_samples", c.num_samples, "texts of each prompt; text i of all has the seed SEED + i")
+      ->capture_default_str();
+  generate->add_option("--max_tokens", c.options.max_tokens, "at most so many tokens")->capture_default_str();
+  repeated(generate->add_option("--stop", c.options.stop, "a text that ends the text; may be given again"), "TEXT");
+  repeated(generate->add_option("--stop_token", c.options.stop_tokens, "a token that ends it; may be given again"),
+           "NUMBER");
+  SamplingOptions& sampling = c.options.sampling;
+  generate->add_option("--temperature", sampling.temperature, "0: always the most likely token")->capture_default_str();
+  generate->add_option("--top_k", sampling.top_k, "only among the k most likely; 0: all")->capture_default_str();
+  generate->add_option("--top_p", sampling.top_p, "only among the most likely that have this probability together")
+      ->capture_default_str();
+  generate->add_option("--min_p", sampling.min_p, "none less likely than this part of the most likely one")
+      ->capture_default_str();
+  generate
+      ->add_option("--repetition_penalty", sampling.repetition_penalty,
+                   "above 1: what is in prompt or text already becomes less likely")
+      ->capture_default_str();
+  generate->add_option("--seed", sampling.seed, "the same seed gives the same text")->capture_default_str();
+  generate->add_option("--num_beams", c.options.num_beams, "above 1: beam search, which draws nothing")
+      ->capture_default_str();
+  generate
+      ->add_option("--length_penalty", c.options.length_penalty,
+                   "of beam search: texts compare by log-probability / length^PENALTY")
+      ->capture_default_str();
+  generate->add_option("--parameters", c.parameters, "trained, or means: the running means that learner.ema keeps")
+      ->capture_default_str();
   generate->add_option("--platform", c.platform, "cpu, cuda or tpu")->capture_default_str();
   add_plugin_option(*generate, c.plugins);
 }

@@ -10,6 +10,7 @@
 #include "tenon/base/utf8.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
+#include "tenon/data/byte_vocab.h"
 #include "tenon/experiments/overlay_file.h"
 #include "tenon/inference/generator.h"
 
@@ -26,6 +27,14 @@ T option(const char* name, Result<T> value) {
 Result<bool> parse_trap(const std::string& text) {
   if (text == "nonfinite") return true;
   return Error(ErrorCode::invalid_argument, "nothing to trap is called so").got(quote_text(text)).expected("nonfinite");
+}
+
+Result<ParameterSet> parse_parameters(const std::string& text) {
+  if (text == "trained") return ParameterSet::trained;
+  if (text == "means") return ParameterSet::means;
+  return Error(ErrorCode::invalid_argument, "no parameters are called so")
+      .got(quote_text(text))
+      .expected("trained or means");
 }
 
 void check_utf8(const std::string& prompt) {
@@ -51,19 +60,55 @@ void run_train(const TrainCommand& command) {
   train(config, options);
 }
 
-void run_generate(const GenerateCommand& command) {
-  const SamplingOptions sampling{command.temperature, command.top_k, command.seed};
-  sampling.check();
-  check_utf8(command.prompt);
-  load_plugins(command.plugins);
-  Generator generator(command.dir, Backend::open(command.platform));
-  for (const std::string& warning : generator.warnings()) fmt::print(stderr, "warning: {}\n", warning);
-  print_text(command.prompt);
-  const GenerateResult result = generator.generate(command.prompt, command.max_tokens, sampling, print_text);
+namespace {
+
+void write_one(Generator& generator, const std::string& prompt, const GenerateOptions& options) {
+  print_text(prompt);
+  const GenerateResult result = generator.generate(prompt, options, print_text);
   print_text("\n");
   const auto decoded = static_cast<double>(result.tokens.empty() ? 0 : result.tokens.size() - 1);
   fmt::print(stderr, "{} tokens from step {}: the first after {:.0f} ms, then {:.0f} a second\n", result.tokens.size(),
              generator.step(), 1000 * result.prefill_seconds, decoded / std::max(result.decode_seconds, 1e-9));
+}
+
+void write_all(Generator& generator, const std::vector<std::string>& prompts, size_t num_samples,
+               const GenerateOptions& options) {
+  std::vector<std::string> all;
+  for (const std::string& prompt : prompts) all.insert(all.end(), num_samples, prompt);
+  const std::vector<GenerateResult> results = generator.generate_all(all, options);
+  for (size_t i = 0; i < results.size(); ++i) {
+    print_text(fmt::format("=== prompt {}, sample {}: {} tokens\n{}{}\n", i / num_samples + 1, i % num_samples + 1,
+                           results[i].tokens.size(), all[i], results[i].text));
+  }
+}
+
+// Texts on one command line.
+constexpr int64_t kMaxSamples = 10000;
+
+}  // namespace
+
+void run_generate(const GenerateCommand& command) {
+  command.options.check(kByteVocabSize);
+  if (command.num_samples < 1 || command.num_samples > kMaxSamples) {
+    throw Error(ErrorCode::invalid_argument, "not a number of texts")
+        .at("--num_samples")
+        .got(std::to_string(command.num_samples))
+        .expected(fmt::format("1 to {}", kMaxSamples));
+  }
+  if (command.options.num_beams > 1 && command.num_samples > 1) {
+    throw Error(ErrorCode::unsupported, "beam search draws nothing: it finds one text").at("--num_samples");
+  }
+  for (const std::string& prompt : command.prompts) check_utf8(prompt);
+  const ParameterSet parameters = option("--parameters", parse_parameters(command.parameters));
+  load_plugins(command.plugins);
+  Generator generator(command.dir, Backend::open(command.platform), parameters);
+  for (const std::string& warning : generator.warnings()) fmt::print(stderr, "warning: {}\n", warning);
+  const std::vector<std::string> prompts = command.prompts.empty() ? std::vector<std::string>{""} : command.prompts;
+  if (prompts.size() == 1 && command.num_samples == 1) {
+    write_one(generator, prompts[0], command.options);
+  } else {
+    write_all(generator, prompts, static_cast<size_t>(command.num_samples), command.options);
+  }
 }
 
 void run_aot(const AotCommand& command) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/cli/options.h"
+#include "tenon/inference/generate_options.h"
 
 namespace tenon {
 
@@ -18,11 +19,13 @@ struct TrainCommand {
 void run_train(const TrainCommand& command);
 
 struct GenerateCommand {
-  std::string dir, prompt, platform = "cpu";
-  int64_t max_tokens = 200, top_k = 0, seed = 0;
-  double temperature = 1;
+  std::string dir, platform = "cpu", parameters = "trained";
+  std::vector<std::string> prompts;  // none: an empty one
+  int64_t num_samples = 1;           // of each
+  GenerateOptions options;
   std::vector<std::string> plugins;
 };
+// One text is printed as it is made. Of several each has a line in front: "=== prompt 1, sample 2: 40 tokens".
 void run_generate(const GenerateCommand& command);
 
 struct AotCommand {
