@@ -157,25 +157,41 @@ class GeneratorTest : public ::testing::Test {
   std::string dir_ = testing::TempDir() + "tenon_generator_" + random_suffix();
 };
 
-// Logits [T * V] of the scanned model over a whole text at once.
-std::vector<double> whole_logits(const std::shared_ptr<const Backend>& backend, const std::vector<int64_t>& ids) {
-  const auto T = static_cast<int64_t>(ids.size());
-  Literal row = Literal::from(DType::i32, {1, T}, std::span<const int64_t>(ids)), positions(row.type());
-  for (int64_t i = 0; i < T; ++i) positions.set_int(i, i);
-  const Values batch{{"input_ids", row}, {"positions", positions}, {"segment_ids", Literal(row.type())}};
-  const CausalLm model(byte_lm(StackForm::scan));
-  const Values state = opinionated_values(StackForm::scan);
-  NestGraph program = nest_graph(state, batch, [&](const Nest& s, const Nest& b) {
-    return Nest{{"logits", functional(model, &CausalLm::logits, s, Tensor(), false, b).result}};
-  });
-  const Jitted whole(backend, compile(backend, Mesh(), make_program(program.graph)));
-  return whole(nest_arguments(state, batch))[0].to_doubles();
-}
+// The scanned model over whole texts of up to T tokens at once: what comes behind a token doesn't matter to it.
+class WholeModel {
+ public:
+  WholeModel(const std::shared_ptr<const Backend>& backend, int64_t T)
+      : state_(opinionated_values(StackForm::scan)), program_(backend, compile_for(backend, T)), T_(T) {}
+  // Logits [T * V].
+  std::vector<double> logits(std::vector<int64_t> ids) const {
+    ids.resize(static_cast<size_t>(T_), kPadToken);
+    return program_(nest_arguments(state_, batch(ids)))[0].to_doubles();
+  }
+
+ private:
+  static Values batch(const std::vector<int64_t>& ids) {
+    const Literal row = Literal::from(DType::i32, {1, static_cast<int64_t>(ids.size())}, std::span<const int64_t>(ids));
+    Literal positions(row.type());
+    for (int64_t i = 0; i < row.size(); ++i) positions.set_int(i, i);
+    return {{"input_ids", row}, {"positions", positions}, {"segment_ids", Literal(row.type())}};
+  }
+  Executable compile_for(const std::shared_ptr<const Backend>& backend, int64_t T) const {
+    const CausalLm model(byte_lm(StackForm::scan));
+    NestGraph program =
+        nest_graph(state_, batch(std::vector<int64_t>(static_cast<size_t>(T))), [&](const Nest& s, const Nest& b) {
+          return Nest{{"logits", functional(model, &CausalLm::logits, s, Tensor(), false, b).result}};
+        });
+    return compile(backend, Mesh(), make_program(program.graph));
+  }
+  Values state_;
+  Jitted program_;
+  int64_t T_;
+};
 
 // The most likely byte or end at every place behind the prompt.
 std::vector<int64_t> likeliest(const std::shared_ptr<const Backend>& backend, const std::vector<int64_t>& ids,
                                int64_t prompt_length) {
-  const std::vector<double> logits = whole_logits(backend, ids);
+  const std::vector<double> logits = WholeModel(backend, static_cast<int64_t>(ids.size())).logits(ids);
   std::vector<int64_t> best;
   for (int64_t t = prompt_length - 1; t < static_cast<int64_t>(ids.size()); ++t) {
     const auto logit = [&](int64_t v) { return logits[static_cast<size_t>(t * kByteVocabSize + v)]; };
@@ -187,9 +203,10 @@ std::vector<int64_t> likeliest(const std::shared_ptr<const Backend>& backend, co
 }
 
 // log softmax, of bytes and the end alone, of what follows a text.
-std::vector<double> log_probabilities(const std::shared_ptr<const Backend>& backend, const std::vector<int64_t>& ids) {
-  const std::vector<double> all = whole_logits(backend, ids);
-  std::vector<double> out(all.end() - kByteVocabSize, all.end());
+std::vector<double> log_probabilities(const WholeModel& model, const std::vector<int64_t>& ids) {
+  const std::vector<double> all = model.logits(ids);
+  const auto begin = all.begin() + (static_cast<int64_t>(ids.size()) - 1) * kByteVocabSize;
+  std::vector<double> out(begin, begin + kByteVocabSize);
   double sum = 0;
   for (int64_t v = 0; v < kByteVocabSize; ++v) {
     if (v != kPadToken && v != kBosToken) sum += std::exp(out[static_cast<size_t>(v)]);
@@ -334,6 +351,7 @@ TEST_F(GeneratorTest, BeamSearchFindsWhatTheHostDoes) {
   options.num_beams = 3;
   options.length_penalty = 0.7;
   BeamSearch search({3, 0.7, 5, {kEosToken}, {}});
+  const WholeModel whole(backend_, 8);
   const std::vector<int64_t> prompt{kBosToken, 'I', 't'};
   while (!search.done()) {
     std::vector<BeamSearch::Candidate> next;
@@ -341,7 +359,7 @@ TEST_F(GeneratorTest, BeamSearchFindsWhatTheHostDoes) {
       std::vector<int64_t> ids = prompt;
       const BeamSearch::Beam& beam = search.running()[b];
       ids.insert(ids.end(), beam.tokens.begin(), beam.tokens.end());
-      const std::vector<double> log_p = log_probabilities(backend_, ids);
+      const std::vector<double> log_p = log_probabilities(whole, ids);
       for (int64_t v = 0; v < kByteVocabSize; ++v) {
         if (v == kPadToken || v == kBosToken) continue;
         next.push_back({static_cast<int64_t>(b), v, beam.log_probability + log_p[static_cast<size_t>(v)]});
