@@ -41,7 +41,8 @@ StepReport compile_train_step(const Trainer::Config& config, std::string_view ta
   report.chip = ChipTable::builtin().find(target.substr(0, target.find(':')));
   const AotTarget parsed = AotTarget::parse(target);
   const AotMachine machine = AotMachine::open(parsed);
-  const TracedStep traced = trace_train_step(config, machine.num_devices(), kernels_for(parsed.platform));
+  const KernelList kernels = kernels_for(parsed.platform, machine.compute_capability());
+  const TracedStep traced = trace_train_step(config, machine.num_devices(), kernels);
   report.kernels = traced.step.program.kernels;
   report.mesh = traced.mesh;
   report.flops = traced.step.flops;

@@ -11,8 +11,9 @@
 
 namespace tenon {
 
-// For programs compiled for `platform` ("cpu", "cuda", …), best first; empty where there are none.
-const KernelList& kernels_for(std::string_view platform);
+// For programs compiled for `platform` ("cpu", "cuda", "tpu"), best first; empty where there are none. GPUs:
+// `compute_capability` is 90 for 9.0; 0 when not known, which kernels take for one they know.
+KernelList kernels_for(std::string_view platform, int compute_capability = 0);
 
 // The ops that some platform has a kernel for, by name, in order.
 std::vector<std::string> kernel_ops();

@@ -1,6 +1,7 @@
 // Puts a platform's kernels in the place of the bodies of kernel ops, and of ordinary ops.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,10 +25,10 @@ struct KernelImplementation {
   std::string_view kernel;  // name of the op
   std::string_view name;    // what reports call it
   // Why it can't do this; "" when it can.
-  std::string (*refuse)(const KernelUse&);
+  std::function<std::string(const KernelUse&)> refuse;
   // Traces what the op's results are on one device, from its operands there: as a rule one custom_call and what puts
   // arrays in its form.
-  std::vector<Tensor> (*lower)(const KernelUse&, const std::vector<Tensor>& operands);
+  std::function<std::vector<Tensor>(const KernelUse&, const std::vector<Tensor>& operands)> lower;
 };
 
 // What a platform has, best first.

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "tenon/base/text.h"
+
 namespace tenon::pjrt {
 namespace {
 
@@ -68,6 +70,22 @@ Status to_status(const PJRT_Api* api, PJRT_Error* error, std::string_view doing,
         "recompute more in the backward pass");
   }
   return result;
+}
+
+int compute_capability(const PJRT_Api* api, PJRT_DeviceDescription* description) {
+  if (api->PJRT_DeviceDescription_Attributes == nullptr) return 0;
+  TENON_PJRT_ARGS(DeviceDescription_Attributes, args);
+  args.device_description = description;
+  if (!to_status(api, api->PJRT_DeviceDescription_Attributes(&args), "give a device's attributes")) return 0;
+  for (size_t i = 0; i < args.num_attributes; ++i) {
+    const PJRT_NamedValue& a = args.attributes[i];
+    if (std::string_view(a.name, a.name_size) != "compute_capability" || number_of(a.type) != PJRT_NamedValue_kString)
+      continue;
+    const std::vector<std::string> parts = split(std::string_view(a.string_value, a.value_size), '.');
+    const Result<int64_t> major = parse_int(parts[0]), minor = parse_int(parts.back());
+    if (parts.size() == 2 && major && minor) return static_cast<int>(10 * *major + *minor);
+  }
+  return 0;
 }
 
 PJRT_Buffer_Type to_pjrt(DType dtype) {

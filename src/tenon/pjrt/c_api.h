@@ -31,6 +31,9 @@ int number_of(const E& value) {
 // Frees an answer that doesn't matter.
 void ignore(const PJRT_Api* api, PJRT_Error* error);
 
+// A device's attribute `compute_capability`, "9.0" as 90; 0 where the plugin gives none.
+int compute_capability(const PJRT_Api* api, PJRT_DeviceDescription* description);
+
 PJRT_Buffer_Type to_pjrt(DType dtype);
 // Errors: `unsupported`.
 Result<DType> from_pjrt(int type);

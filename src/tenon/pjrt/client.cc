@@ -20,7 +20,8 @@ Status describe_device(const PJRT_Api* api, PJRT_Device* raw, Device& out) {
   TENON_PJRT_ARGS(DeviceDescription_Kind, kind);
   kind.device_description = get.device_description;
   if (Status s = to_status(api, api->PJRT_DeviceDescription_Kind(&kind), "give a device's kind"); !s) return s;
-  out = Device{id.id, std::string(kind.device_kind, kind.device_kind_size), raw};
+  out = Device{id.id, std::string(kind.device_kind, kind.device_kind_size),
+               compute_capability(api, get.device_description), raw};
   return {};
 }
 

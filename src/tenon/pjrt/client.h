@@ -46,7 +46,8 @@ Options to_options(const GpuClientOptions& options);
 // One device of a client. `raw` belongs to the client.
 struct Device {
   int64_t id = 0;
-  std::string kind;  // "cpu", "NVIDIA H200", "TPU v5"
+  std::string kind;            // "cpu", "NVIDIA H200", "TPU v5"
+  int compute_capability = 0;  // of an NVIDIA GPU: 90 for 9.0; 0 when not known
   PJRT_Device* raw = nullptr;
 };
 

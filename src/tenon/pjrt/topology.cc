@@ -30,13 +30,15 @@ Topology::Topology(Topology&& other) noexcept
     : plugin_(std::move(other.plugin_)),
       topology_(std::exchange(other.topology_, nullptr)),
       device_ids_(std::move(other.device_ids_)),
-      device_kind_(std::move(other.device_kind_)) {}
+      device_kind_(std::move(other.device_kind_)),
+      compute_capability_(other.compute_capability_) {}
 
 Topology& Topology::operator=(Topology&& other) noexcept {
   std::swap(plugin_, other.plugin_);
   std::swap(topology_, other.topology_);
   std::swap(device_ids_, other.device_ids_);
   std::swap(device_kind_, other.device_kind_);
+  std::swap(compute_capability_, other.compute_capability_);
   return *this;
 }
 
@@ -65,6 +67,7 @@ Status Topology::read_devices() {
   kind.device_description = list.descriptions[0];
   if (Status s = to_status(api, api->PJRT_DeviceDescription_Kind(&kind), "give a device's kind"); !s) return s;
   device_kind_.assign(kind.device_kind, kind.device_kind_size);
+  compute_capability_ = pjrt::compute_capability(api, list.descriptions[0]);
   return {};
 }
 

@@ -31,6 +31,8 @@ class Topology {
   const std::vector<int64_t>& device_ids() const { return device_ids_; }
   // The kind of the first device: "TPU v5", "NVIDIA H100 80GB HBM3".
   const std::string& device_kind() const { return device_kind_; }
+  // Of NVIDIA GPUs: 90 for 9.0; 0 when not known.
+  int compute_capability() const { return compute_capability_; }
   // Compiles StableHLO text for it. `options.device_ids` empty: the first num_partitions of device_ids(). Errors:
   // `compile`, with the compiler's words. A program that isn't ours may crash the process.
   Result<CompiledProgram> compile(std::string_view program, CompileOptions options) const;
@@ -44,6 +46,7 @@ class Topology {
   PJRT_TopologyDescription* topology_;
   std::vector<int64_t> device_ids_;
   std::string device_kind_;
+  int compute_capability_ = 0;
 };
 
 }  // namespace tenon::pjrt

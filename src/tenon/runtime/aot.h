@@ -48,6 +48,8 @@ class AotMachine {
 
   int64_t num_devices() const { return static_cast<int64_t>(topology_.device_ids().size()); }
   const std::string& device_kind() const { return topology_.device_kind(); }
+  // Of NVIDIA GPUs: 90 for 9.0; 0 when not known.
+  int compute_capability() const { return topology_.compute_capability(); }
   // The mesh must have exactly num_devices(). Throws as validate(program, mesh) does, and `compile` with the compiler's
   // words and the module paths of the ops they are about. A program that isn't ours may crash the process: compile such
   // in a child.

@@ -56,7 +56,7 @@ Backend::Backend(std::string platform, std::shared_ptr<const pjrt::Client> clien
   }
   const Status registered = register_kernels(*client_->plugin(), platform_);
   if (registered.ok()) {
-    kernels_ = kernels_for(platform_);
+    kernels_ = kernels_for(platform_, client_->devices().front().compute_capability);
   } else if (registered.error().code() != ErrorCode::unsupported) {
     throw registered.error();
   }

@@ -7,6 +7,7 @@
 
 #include "tenon/base/text.h"
 #include "tenon/ir/ops.h"
+#include "tenon/kernels/attention_use.h"
 #include "tenon/passes/splat.h"
 
 namespace tenon {
@@ -15,24 +16,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Operands = const std::vector<Tensor>&;
 
-// Places of the operands of `attention`, and of what `attention_backward` has besides.
-enum Operand : size_t {
-  kQuery,
-  kKey,
-  kValue,
-  kQueryPositions,
-  kKeyPositions,
-  kQuerySegments,
-  kKeySegments,
-  kContext,
-  kLse,
-  kContextCt,
-  kLseCt
-};
-
 constexpr int64_t kLargestHeadDim = 128;  // of every chip cuDNN's flash attention knows
+constexpr int kOldestChip = 80;           // Ampere
 
-Tensor operand(const KernelUse& use, Operand at) { return use.trace.tensor(use.op.operands[at]); }
+Tensor operand(const KernelUse& use, AttentionOperand at) { return use.trace.tensor(use.op.operands[at]); }
 
 // i32 [B,T] of 0, 1, … T-1 in each row.
 bool counts_places(const Tensor& positions) {
@@ -50,11 +37,14 @@ bool one_segment(const KernelUse& use) {
   return queries != nullptr && keys != nullptr && *queries == *keys;
 }
 
-std::string refuse(const KernelUse& use) {
+std::string refuse(const KernelUse& use, int compute_capability) {
   const TensorType &q = use.operands[kQuery], &k = use.operands[kKey];
   const int64_t T = q.dims[2], S = k.dims[2], H = q.dims[3], window = use.attrs().integer("window");
   const bool causal = use.attrs().flag("causal");
   if (use.op.regions.size() > 1) return "the mask is a function it doesn't know";
+  if (compute_capability != 0 && compute_capability < kOldestChip)
+    return fmt::format("takes compute capability 8.0 and above, not {}.{}", compute_capability / 10,
+                       compute_capability % 10);
   if (q.dtype != DType::f16 && q.dtype != DType::bf16)
     return fmt::format("takes f16 and bf16, not {}", to_string(q.dtype));
   if (H % 8 != 0 || H > kLargestHeadDim) return fmt::format("a head dim of {}", H);
@@ -67,8 +57,8 @@ std::string refuse(const KernelUse& use) {
   return {};
 }
 
-std::string refuse_backward(const KernelUse& use) {
-  if (std::string reason = refuse(use); !reason.empty()) return reason;
+std::string refuse_backward(const KernelUse& use, int compute_capability) {
+  if (std::string reason = refuse(use, compute_capability); !reason.empty()) return reason;
   const Literal* lse_ct = splat_constant(operand(use, kLseCt));
   return lse_ct != nullptr && lse_ct->as_double(0) == 0 ? "" : "lse has a gradient too";
 }
@@ -115,12 +105,6 @@ Json config(const KernelUse& use) {
           {"is_paged_attention", false}};
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\\22") : std::string(1, c);
-  return out + '"';
-}
-
 std::string layout(const Dims& minor_to_major) {
   return fmt::format("dense<[{}]> : tensor<{}xindex>", fmt::join(minor_to_major, ", "), minor_to_major.size());
 }
@@ -141,7 +125,7 @@ std::vector<Tensor> call(const char* target, const Json& config, Operands operan
     result_layouts.push_back(layout(t.rank() == 4 ? Dims{3, 1, 2, 0} : row_major(t.rank())));
   const std::string attributes =
       fmt::format("api_version = 2 : i32, backend_config = {}, operand_layouts = [{}], result_layouts = [{}]",
-                  quoted(backend.dump()), fmt::join(operand_layouts, ", "), fmt::join(result_layouts, ", "));
+                  quoted_attribute(backend.dump()), fmt::join(operand_layouts, ", "), fmt::join(result_layouts, ", "));
   std::vector<Tensor> out = custom_call({target, attributes}, operands, results);
   out.resize(count);
   return out;
@@ -171,9 +155,11 @@ std::vector<Tensor> backward(const KernelUse& use, Operands t) {
 
 }  // namespace
 
-KernelList cudnn_attention_kernels() {
-  return {{"attention", "cudnn_attention", refuse, forward},
-          {"attention_backward", "cudnn_attention", refuse_backward, backward}};
+KernelList cudnn_attention_kernels(int compute_capability) {
+  return {
+      {"attention", "cudnn_attention", [=](const KernelUse& use) { return refuse(use, compute_capability); }, forward},
+      {"attention_backward", "cudnn_attention",
+       [=](const KernelUse& use) { return refuse_backward(use, compute_capability); }, backward}};
 }
 
 }  // namespace tenon
