@@ -1,17 +1,14 @@
-// cuDNN's kernels in programs, and in what the GPU compiler makes of them.
+// Kernels for GPUs in programs, and in what the compiler makes of them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "attention_gradients.h"
 #include "tenon/aot/step_report.h"
-#include "tenon/autodiff/functional.h"
 #include "tenon/config/registry.h"
 #include "tenon/experiments/austen.h"
 #include "tenon/experiments/experiment.h"
-#include "tenon/ir/ops.h"
-#include "tenon/kernels/kernels.h"
 #include "tenon/nn/causal_lm.h"
 #include "tenon/pjrt/plugin.h"
-#include "tenon/runtime/jit.h"
 
 namespace tenon {
 namespace {
@@ -21,64 +18,34 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-using Tensors = std::vector<Tensor>;
 
-// The gradients of attention, of which the context has its query for a cotangent.
-struct Use {
-  DType dtype = DType::bf16;
-  int64_t B = 4, N = 8, K = 2, T = 256, H = 64;
-  AttentionOptions options{.scale = 0.125,
-                           .pattern = {.causal = true, .segments = true},
-                           .mask = {},
-                           .block = 128,
-                           .partition = {{"data", "fsdp"}, "model"}};
-  bool documents = false;  // positions and segments come from the batch
-  bool lse = false;        // lse has a cotangent too
+using Use = AttentionGradients;
 
-  Program program(const Mesh& mesh = {}) const {
-    const TensorType q{dtype, {B, N, T, H}}, k{dtype, {B, K, T, H}}, places{DType::i32, {B, T}};
-    const std::vector<TensorType> types{q, k, k, places};
-    Graph graph = make_graph(types, [&](const Tensors& t) {
-      const Tensor positions = documents ? t[3] : iota(places, 1), segments = documents ? t[3] : zeros(places);
-      const auto f = [&](const Tensors& x) {
-        const AttentionResult r = attention({x[0], x[1], x[2], positions, positions, segments, segments}, options);
-        return Tensors{r.context, r.lse};
-      };
-      const Vjp both = vjp(f, {t[0], t[1], t[2]}, {true, true, true});
-      return both.pull({t[0], lse ? both.results[1] : Tensor()});
-    });
-    ProgramSpec spec;
-    spec.mesh = mesh;
-    spec.kernels = kernels_for("cuda");
-    return make_program(graph, spec);
-  }
-  std::vector<std::string> choices() const {
-    std::vector<std::string> out;
-    for (const KernelChoice& choice : program().kernels) out.push_back(to_string(choice));
-    return out;
-  }
-};
-
-TEST(GpuKernels, CudnnTakesAttention) {
-  EXPECT_THAT(Use{}.choices(), ElementsAre("attention by cudnn_attention", "attention_backward by cudnn_attention"));
-  Use windowed;
-  windowed.options.pattern.window = 64;
-  EXPECT_THAT(windowed.choices(), Each(EndsWith("by cudnn_attention")));
-  EXPECT_THAT(windowed.program().text, HasSubstr(R"(\22sliding_window_length\22:64)"));
-  Use all;
-  all.options.pattern = {};
-  EXPECT_THAT(all.choices(), Each(EndsWith("by cudnn_attention")));
+// On a GPU of this compute capability.
+std::vector<std::string> choices(const Use& use, int compute_capability = 90) {
+  return use.choices(kernels_for("cuda", compute_capability));
 }
 
+TEST(GpuKernels, CudnnTakesAttention) {
+  EXPECT_THAT(choices(Use{}), ElementsAre("attention by cudnn_attention", "attention_backward by cudnn_attention"));
+  Use windowed;
+  windowed.options.pattern.window = 64;
+  EXPECT_THAT(choices(windowed), Each(EndsWith("by cudnn_attention")));
+  EXPECT_THAT(windowed.program(kernels_for("cuda")).text, HasSubstr(R"(\22sliding_window_length\22:64)"));
+  Use all;
+  all.options.pattern = {};
+  EXPECT_THAT(choices(all), Each(EndsWith("by cudnn_attention")));
+}
+
+// What cuDNN refuses, the kernel in Triton takes.
 TEST(GpuKernels, CudnnRefusesWhatItCannotDo) {
   const auto refused = [](const Use& use, const std::string& why) {
-    EXPECT_THAT(use.choices(), Each(HasSubstr("by ordinary ops (cudnn_attention: " + why))) << why;
-    EXPECT_THAT(use.choices(), SizeIs(2));
+    EXPECT_THAT(choices(use), Each(HasSubstr("by triton_attention (cudnn_attention: " + why))) << why;
+    EXPECT_THAT(choices(use), SizeIs(2));
   };
   refused({.dtype = DType::f32}, "takes f16 and bf16, not f32");
   refused({.H = 60}, "a head dim of 60");
   refused({.H = 256}, "a head dim of 256");
-  refused({.T = 0}, "an array is empty");
   refused({.documents = true}, "rows may hold several segments");
   Use use{.documents = true};
   use.options.pattern.segments = false;
@@ -89,16 +56,22 @@ TEST(GpuKernels, CudnnRefusesWhatItCannotDo) {
   use = {};
   use.options.pattern = {.causal = false, .window = 8, .segments = false};
   refused(use, "a window that isn't causal");
+  EXPECT_THAT(choices({.T = 0}),
+              Each(HasSubstr("by ordinary ops (cudnn_attention: an array is empty; triton_attention: "
+                             "an array is empty)")));
   use = {};
   use.options.mask = [](const Tensor& queries, const Tensor& keys, const Tensor&, const Tensor&) {
     const Dims shape{queries.dim(0), queries.dim(1), keys.dim(1)};
     return less_equal(broadcast_to(expand_dims(keys, 1), shape), broadcast_to(expand_dims(queries, 2), shape));
   };
-  refused(use, "the mask is a function it doesn't know");
+  EXPECT_THAT(choices(use), Each(HasSubstr("by ordinary ops (cudnn_attention: the mask is a function")));
+  EXPECT_THAT(choices({}, 75),
+              Each(HasSubstr("by ordinary ops (cudnn_attention: takes compute capability 8.0 and above, "
+                             "not 7.5; triton_attention: takes compute")));
   use = {.lse = true};
-  EXPECT_THAT(use.choices(),
+  EXPECT_THAT(choices(use),
               ElementsAre("attention by cudnn_attention",
-                          "attention_backward by ordinary ops (cudnn_attention: lse has a gradient too)"));
+                          "attention_backward by triton_attention (cudnn_attention: lse has a gradient too)"));
 }
 
 TEST(SlowGpuKernels, TheCompilerTakesThem) {
@@ -107,11 +80,33 @@ TEST(SlowGpuKernels, TheCompilerTakesThem) {
   windowed.options.pattern.window = 64;
   all.options.pattern = {};
   for (const Use& use : {Use{}, windowed, all, half}) {
-    EXPECT_GE(compile_aot(AotTarget::parse("h100:1"), Mesh(), use.program()).instructions.at("custom-call"), 2);
+    EXPECT_GE(compile_aot(AotTarget::parse("h100:1"), Mesh(), use.program(kernels_for("cuda")))
+                  .instructions.at("custom-call"),
+              2);
   }
   const Mesh mesh{{"data", 2}, {"model", 2}};
-  const AotResult split = compile_aot(AotTarget::parse("h100:4"), mesh, Use{}.program(mesh));
+  const AotResult split = compile_aot(AotTarget::parse("h100:4"), mesh, Use{}.program(kernels_for("cuda"), mesh));
   EXPECT_GE(split.instructions.at("custom-call"), 2);
+}
+
+TEST(SlowGpuKernels, TheCompilerTakesTheTextOfOthers) {
+  if (const Result<std::string> plugin = pjrt::find_plugin("cuda"); !plugin) GTEST_SKIP() << plugin.error().what();
+  const AotMachine machine = AotMachine::open(AotTarget::parse("h100:1"));
+  EXPECT_EQ(machine.compute_capability(), 90);
+  Use all{.dtype = DType::f32, .H = 128}, rich{.T = 300, .H = 80, .documents = true, .lse = true};
+  all.options.pattern = {};
+  rich.options.pattern.window = 64;
+  rich.options.logit_cap = 30;
+  const Use wide{.K = 8, .H = 256, .documents = true}, half{.dtype = DType::f16, .T = 40, .documents = true};
+  for (const Use& use : {all, rich, wide, half, Use{.dtype = DType::f32, .H = 256}}) {
+    const KernelList kernels = kernels_for("cuda", machine.compute_capability());
+    EXPECT_THAT(use.choices(kernels), Each(HasSubstr("by triton_attention")));
+    EXPECT_EQ(machine.compile(Mesh(), use.program(kernels)).instructions.at("custom-call"), 3);
+  }
+  const Mesh mesh{{"data", 2}, {"model", 2}};
+  const Use documents{.documents = true};
+  const AotResult split = compile_aot(AotTarget::parse("h100:4"), mesh, documents.program(kernels_for("cuda"), mesh));
+  EXPECT_EQ(split.instructions.at("custom-call"), 3);
 }
 
 TEST(SlowGpuKernels, AStepOfAusten) {
@@ -122,12 +117,14 @@ TEST(SlowGpuKernels, AStepOfAusten) {
   config.mesh.model = 2;
   auto& model = config.model.as<CausalLm>();
   model.compute_dtype = DType::bf16;
-  model.separate_documents = false;
-  const StepReport report = compile_train_step(config, "h100:4");
-  ASSERT_THAT(report.kernels, SizeIs(2));
-  for (const KernelChoice& choice : report.kernels)
-    EXPECT_EQ(choice.implementation, "cudnn_attention") << to_string(choice);
-  EXPECT_TRUE(report.fits());
+  for (const bool documents : {false, true}) {
+    model.separate_documents = documents;
+    const StepReport report = compile_train_step(config, "h100:4");
+    ASSERT_THAT(report.kernels, SizeIs(2));
+    for (const KernelChoice& choice : report.kernels)
+      EXPECT_EQ(choice.implementation, documents ? "triton_attention" : "cudnn_attention") << to_string(choice);
+    EXPECT_TRUE(report.fits());
+  }
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 namespace tenon {
 namespace {
 
-constexpr double kMasked = -1e30;  // of logits; finite, so that differences of two are numbers
-
 // Products of rows of `left` and of `right`, scaled and capped.
 BlockValue logits(BlockBuilder& b, const AttentionKernel& a, const BlockValue& left, const BlockValue& right) {
   const BlockValue products = b.dot_transposed(left, right);
@@ -37,7 +35,7 @@ RunningSoftmax next_block(BlockBuilder& b, const AttentionKernel& a, const Block
                           const BlockValue& value, const BlockPlaces& places, const RunningSoftmax& before) {
   const BlockValue x = logits(b, a, query, key);
   const BlockValue seen = visible(b, a, places, x.type.dims);
-  const BlockValue masked = seen ? b.select(seen, x, b.like(x, kMasked)) : x;
+  const BlockValue masked = seen ? b.select(seen, x, b.like(x, kFirstTop)) : x;
   const BlockValue top = b.max(before.top, b.row_max(masked));
   BlockValue weights = b.exp(b.sub(x, b.broadcast(top, x.type.dims)));
   if (seen) weights = b.select(seen, weights, b.like(weights, 0));

@@ -34,6 +34,9 @@ struct BlockPlaces {
 // Which of `dims` see each other; empty: all.
 BlockValue visible(BlockBuilder& b, const AttentionKernel& a, const BlockPlaces& places, const Dims& dims);
 
+// Of masked logits, and the largest before the first block; finite, so that differences of two are numbers.
+inline constexpr double kFirstTop = -1e30;
+
 // The sums that go from block to block of keys.
 struct RunningSoftmax {
   BlockValue top;   // the largest logit so far [M,1]

@@ -39,13 +39,21 @@ int64_t block_size(int64_t length, int64_t most) {
   return std::min(most, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(length, 16)))));
 }
 
-// Blocks that fit registers and shared memory of Ampere and later.
+// Queries and keys of a block: what fits the registers of a program, and 99 KiB of shared memory.
+struct BlockSizes {
+  int64_t M, R;
+};
+BlockSizes block_sizes(bool f32, bool backward, int64_t H) {
+  if (backward && f32) return H <= 128 ? BlockSizes{32, 32} : BlockSizes{16, 16};
+  if (backward) return H <= 128 ? BlockSizes{64, 64} : BlockSizes{32, 32};
+  if (f32) return H <= 64 ? BlockSizes{64, 32} : H <= 128 ? BlockSizes{32, 32} : BlockSizes{16, 16};
+  return H <= 128 ? BlockSizes{128, 64} : BlockSizes{64, 32};
+}
+
 AttentionKernel sizes(const KernelUse& use, bool backward) {
   const TensorType& q = use.operands[kQuery];
-  const int64_t H = block_size(q.dims[3], kLargestHeadDim), row_bytes = H * byte_size(q.dtype);
-  int64_t M = backward ? 64 : 128, R = 64;
-  if (row_bytes > 256) M = R = backward ? 32 : 64;
-  if (row_bytes > 512) M = R = 32;
+  const int64_t H = block_size(q.dims[3], kLargestHeadDim);
+  const auto [M, R] = block_sizes(q.dtype == DType::f32, backward, H);
   return attention_kernel(use, block_size(q.dims[2], M), block_size(use.operands[kKey].dims[2], R), H);
 }
 

@@ -16,17 +16,17 @@ class Program {
     return b_.move(array, offset(head, heads, length, block, rows, a_.H));
   }
   BlockValue query_rows(const BlockValue& array, const BlockValue& head, const BlockValue& block) const {
-    return b_.load(rows_at(array, head, a_.N, a_.T, block, a_.M), a_.M, a_.H);
+    return b_.load(rows_at(array, head, a_.N, a_.T, block, a_.M), {a_.M, a_.H});
   }
   BlockValue key_rows(const BlockValue& array, const BlockValue& head, const BlockValue& block) const {
-    return b_.load(rows_at(array, head, a_.K, a_.S, block, a_.R), a_.R, a_.H);
+    return b_.load(rows_at(array, head, a_.K, a_.S, block, a_.R), {a_.R, a_.H});
   }
   // Of [B,N,T]: one number for each query of a block.
   BlockValue of_queries_at(const BlockValue& array, const BlockValue& head, const BlockValue& block) const {
     return b_.move(array, offset(head, a_.N, a_.T, block, a_.M, 1));
   }
   BlockValue of_queries(const BlockValue& array, const BlockValue& head, const BlockValue& block) const {
-    return b_.load(of_queries_at(array, head, block), a_.M);
+    return b_.load(of_queries_at(array, head, block), {a_.M});
   }
 
   using Side = BlockValue (TritonBuilder::*)(const BlockValue&);
@@ -57,7 +57,7 @@ class Program {
   BlockValue wide(int64_t value) const { return b_.constant({"i64"}, static_cast<double>(value)); }
   BlockValue token(const BlockValue& array, int64_t length, const BlockValue& block, int64_t count, Side side) const {
     const BlockValue at = b_.add(b_.mul(batch_, b_.integer(length)), b_.mul(block, b_.integer(count)));
-    return (b_.*side)(b_.load(b_.move(array, at), count));
+    return (b_.*side)(b_.load(b_.move(array, at), {count}));
   }
 
   TritonBuilder& b_;
@@ -88,7 +88,7 @@ TritonKernel triton_attention(const AttentionKernel& a) {
     BlockPlaces of_queries;
     p.add_queries(of_queries, tokens, block, kColumn);
     const BlockType column{"f32", {a.M, 1}};
-    const BlockValues start{b.constant(column, -1e30), b.constant(column, 0), b.constant({"f32", {a.M, a.H}}, 0)};
+    const BlockValues start{b.constant(column, kFirstTop), b.constant(column, 0), b.constant({"f32", {a.M, a.H}}, 0)};
     const BlockValue first = p.bound(arrays[7], block, a.query_blocks()),
                      end = p.bound(arrays[8], block, a.query_blocks());
     const BlockValues sums = b.loop(first, end, start, [&](const BlockValue& j, const BlockValues& carried) {

@@ -54,17 +54,13 @@ BlockValue TritonBuilder::load_at(const BlockValue& pointers, const std::string&
               {element, pointers.type.dims});
 }
 BlockValue TritonBuilder::load(const BlockValue& pointer) { return load_at(pointer, element_of(pointer)); }
-BlockValue TritonBuilder::load(const BlockValue& pointer, int64_t count) {
-  return load_at(pointers(pointer, {count}), element_of(pointer));
+BlockValue TritonBuilder::load(const BlockValue& pointer, const Dims& dims) {
+  return load_at(pointers(pointer, dims), element_of(pointer));
 }
-BlockValue TritonBuilder::load(const BlockValue& pointer, int64_t rows, int64_t columns) {
-  return load_at(pointers(pointer, {rows, columns}), element_of(pointer));
-}
-void TritonBuilder::store(const BlockValue& pointer, const BlockValue& vector) {
-  emit("tt.store", {pointers(pointer, vector.type.dims), vector},
+void TritonBuilder::store(const BlockValue& pointer, const BlockValue& block) {
+  emit("tt.store", {pointers(pointer, block.type.dims), block},
        "boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32", std::vector<BlockType>{}, {});
 }
-void TritonBuilder::store_rows(const BlockValue& pointer, const BlockValue& block) { store(pointer, block); }
 BlockValue TritonBuilder::flat(const BlockValue& column) {
   return emit("tt.reshape", {column}, "", {column.type.element, {column.type.dims[0]}});
 }

@@ -23,12 +23,9 @@ class TritonBuilder final : public BlockBuilder {
 
   // One element.
   BlockValue load(const BlockValue& pointer);
-  // [count] elements from `pointer` on.
-  BlockValue load(const BlockValue& pointer, int64_t count);
-  void store(const BlockValue& pointer, const BlockValue& vector);
-  // Row-major [rows,columns] from `pointer` on.
-  BlockValue load(const BlockValue& pointer, int64_t rows, int64_t columns);
-  void store_rows(const BlockValue& pointer, const BlockValue& block);
+  // [count] elements, or row-major [rows,columns], from `pointer` on.
+  BlockValue load(const BlockValue& pointer, const Dims& dims);
+  void store(const BlockValue& pointer, const BlockValue& block);
   // [n,1] as [n].
   BlockValue flat(const BlockValue& column);
 

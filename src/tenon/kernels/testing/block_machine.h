@@ -35,9 +35,9 @@ class BlockMachine {
   int64_t num_products = 0;  // of matrices so far
 
  private:
-  std::vector<MachineBlock> step(const MlirOp& op, const std::vector<MachineBlock>& in);
-  std::vector<MachineBlock> loop(const MlirOp& op, const std::vector<MachineBlock>& in);
-  MachineBlock product(const MlirOp& op, const std::vector<MachineBlock>& in, bool transposed);
+  std::vector<MachineBlock> step(const MlirOp& op, const std::vector<const MachineBlock*>& in);
+  std::vector<MachineBlock> loop(const MlirOp& op, const std::vector<const MachineBlock*>& in);
+  MachineBlock product(const MlirOp& op, const std::vector<const MachineBlock*>& in, bool transposed);
   MachineBlock reduce(const MlirOp& op, const MachineBlock& x);
 
   Values values_;

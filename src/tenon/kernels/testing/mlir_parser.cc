@@ -70,7 +70,8 @@ class Parser {
   }
   void expect(std::string_view word) {
     if (take(word)) return;
-    throw Error(ErrorCode::invalid_argument, fmt::format("expected '{}' at {}", word, quote_text(text_.substr(at_, 40))));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("expected '{}' at {}", word, quote_text(text_.substr(at_, 40))));
   }
   std::string until(char end) {
     skip();

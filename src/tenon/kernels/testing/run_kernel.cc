@@ -90,7 +90,8 @@ struct Window {
       int64_t rest = i, place = 0, stride = 1;
       for (size_t d = block.size(); d-- > 0;) {
         const int64_t at_dim = where[d] * block[d] + rest % block[d];
-        if (at_dim < 0 || at_dim >= array->dims()[d]) throw Error(ErrorCode::invalid_argument, "a window leaves its array");
+        if (at_dim < 0 || at_dim >= array->dims()[d])
+          throw Error(ErrorCode::invalid_argument, "a window leaves its array");
         place += at_dim * stride;
         stride *= array->dims()[d];
         rest /= block[d];

@@ -67,40 +67,32 @@ Tensors call(const char* name, const std::string& module, const Tensors& operand
 }
 
 // In the order that the kernels want: blocks to look at, query, key, value, `more`, then where tokens are.
-Tensors arrays(const AttentionKernel& a, const BlockOperands& t, const BlockRanges& blocks, const Tensors& more,
-               bool queries_are_rows) {
+Tensors arrays(const AttentionKernel& a, const BlockOperands& t, const BlockRanges& blocks, const Tensors& more) {
   Tensors out{reshape(blocks.first, {-1}), reshape(blocks.end, {-1}), t.query, t.key, t.value};
   out.insert(out.end(), more.begin(), more.end());
-  const auto add = [&](const Tensor& queries, const Tensor& keys) {
-    out.push_back(expand_dims(queries, queries_are_rows ? 2 : 1));
-    out.push_back(expand_dims(keys, queries_are_rows ? 1 : 2));
-  };
   const PlaceArrays needed(a);
-  if (needed.positions) add(t.query_positions, t.key_positions);
-  if (needed.segments) add(t.query_segments, t.key_segments);
+  if (needed.positions) out.insert(out.end(), {expand_dims(t.query_positions, 1), expand_dims(t.key_positions, 1)});
+  if (needed.segments) out.insert(out.end(), {expand_dims(t.query_segments, 1), expand_dims(t.key_segments, 1)});
   return out;
 }
 
 Tensors forward(const KernelUse& use, const Tensors& operands) {
   const AttentionKernel a = sizes(use);
   const BlockOperands t = block_operands(a, operands);
-  const Tensors out = call("tenon_attention", mosaic_attention(a), arrays(a, t, key_block_ranges(a, t), {}, true),
-                           {t.query.type(), {DType::f32, {a.B, a.N, a.T, 1}}});
-  return {without_padding(out[0], use.results[0]), without_padding(squeeze(out[1], 3), use.results[1])};
+  const Tensors out = call("tenon_attention", mosaic_attention(a), arrays(a, t, key_block_ranges(a, t), {}),
+                           {t.query.type(), {DType::f32, {a.B, a.N, 1, a.T}}});
+  return {without_padding(out[0], use.results[0]), without_padding(squeeze(out[1], 2), use.results[1])};
 }
 
 Tensors backward(const KernelUse& use, const Tensors& operands) {
   const AttentionKernel a = sizes(use);
   const BlockOperands t = block_operands(a, operands);
   const BlockCotangents ct = block_cotangents(a, operands);
-  const Tensors query =
-      call("tenon_attention_query_gradient", mosaic_attention_query_gradient(a),
-           arrays(a, t, key_block_ranges(a, t), {ct.context, expand_dims(ct.lse, 3), expand_dims(ct.delta, 3)}, true),
-           {t.query.type()});
-  const Tensors keys = call(
-      "tenon_attention_key_gradient", mosaic_attention_key_gradient(a),
-      arrays(a, t, query_block_ranges(a, t), {ct.context, expand_dims(ct.lse, 2), expand_dims(ct.delta, 2)}, false),
-      {t.key.type(), t.value.type()});
+  const Tensors more{ct.context, expand_dims(ct.lse, 2), expand_dims(ct.delta, 2)};
+  const Tensors query = call("tenon_attention_query_gradient", mosaic_attention_query_gradient(a),
+                             arrays(a, t, key_block_ranges(a, t), more), {t.query.type()});
+  const Tensors keys = call("tenon_attention_key_gradient", mosaic_attention_key_gradient(a),
+                            arrays(a, t, query_block_ranges(a, t), more), {t.key.type(), t.value.type()});
   return {without_padding(query[0], use.results[0]), without_padding(keys[0], use.results[1]),
           without_padding(keys[1], use.results[2])};
 }

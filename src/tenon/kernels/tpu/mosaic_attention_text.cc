@@ -37,58 +37,89 @@ class Windows {
  public:
   explicit Windows(const Layout& layout) : l_(layout), a_(layout.a) {}
 
-  // [B,N,T,width] and [B,K,S,width].
-  MosaicWindow of_queries(const std::string& element, int64_t width) const {
-    return {element, {1, 1, a_.M, width}, at(l_.head, l_.query_block)};
-  }
-  MosaicWindow of_keys(const std::string& element, int64_t width) const {
-    return {element, {1, 1, a_.R, width}, at(l_.key_head, l_.key_block)};
-  }
+  // [B,N,T,H] and [B,K,S,H].
+  MosaicWindow queries() const { return rows(a_.M, l_.head, l_.query_block); }
+  MosaicWindow keys() const { return rows(a_.R, l_.key_head, l_.key_block); }
   // [B,N,1,T].
-  MosaicWindow row_of_queries() const {
+  MosaicWindow of_queries() const {
     return {"f32", {1, 1, 1, a_.M}, [l = l_](MosaicBuilder& b, const MosaicPlace& p) {
               return BlockValues{p.grid[0], l.head(b, p), b.integer(0), l.query_block(b, p)};
             }};
   }
   // Positions and segments, as the mask needs them.
-  void add_places(std::vector<MosaicWindow>& list, bool queries_are_rows) const {
+  void add_places(std::vector<MosaicWindow>& list) const {
     const PlaceArrays needed(a_);
     for (const bool wanted : {needed.positions, needed.segments}) {
       if (!wanted) continue;
-      list.push_back(places(a_.M, l_.query_block, queries_are_rows));
-      list.push_back(places(a_.R, l_.key_block, !queries_are_rows));
+      list.push_back(places(a_.M, l_.query_block));
+      list.push_back(places(a_.R, l_.key_block));
     }
   }
 
  private:
-  using At = std::function<BlockValues(MosaicBuilder&, const MosaicPlace&)>;
-  static At at(const Index& head, const Index& block) {
-    return [head, block](MosaicBuilder& b, const MosaicPlace& p) {
-      return BlockValues{p.grid[0], head(b, p), block(b, p), b.integer(0)};
-    };
+  MosaicWindow rows(int64_t count, const Index& head, const Index& block) const {
+    return {block_element(a_.dtype), {1, 1, count, a_.H}, [head, block](MosaicBuilder& b, const MosaicPlace& p) {
+              return BlockValues{p.grid[0], head(b, p), block(b, p), b.integer(0)};
+            }};
   }
-  static MosaicWindow places(int64_t count, const Index& block, bool column) {
-    return {"i32", column ? Dims{1, count, 1} : Dims{1, 1, count}, [=](MosaicBuilder& b, const MosaicPlace& p) {
-              const BlockValue zero = b.integer(0), n = block(b, p);
-              return column ? BlockValues{p.grid[0], n, zero} : BlockValues{p.grid[0], zero, n};
+  static MosaicWindow places(int64_t count, const Index& block) {
+    return {"i32", {1, 1, count}, [block](MosaicBuilder& b, const MosaicPlace& p) {
+              return BlockValues{p.grid[0], b.integer(0), block(b, p)};
             }};
   }
   const Layout& l_;
   const AttentionKernel& a_;
 };
 
-// Reads the places from windows `first` on.
-BlockPlaces load_places(MosaicBuilder& b, const AttentionKernel& a, const Memories& windows, size_t first,
-                        const BlockValue& key_block, bool queries_are_rows) {
+// Numbers of the tokens that are rows of blocks: turned into columns when a row of programs begins, and kept.
+class Columns {
+ public:
+  // Kept in `scratch` from the end of `kernel.scratch` on.
+  explicit Columns(MosaicKernel& kernel) : kernel_(kernel), first_(kernel.scratch.size()) {}
+  // Those of window `window`, a row.
+  void add(size_t window) {
+    const MosaicWindow& w = kernel_.windows[window];
+    kernel_.scratch.push_back({w.element, {w.block.back(), 1}});
+    windows_.push_back(window);
+  }
+  void keep(MosaicBuilder& b, const Memories& windows, const Memories& scratch) const {
+    for (size_t i = 0; i < windows_.size(); ++i) b.store(scratch[first_ + i], b.turned(b.load(windows[windows_[i]])));
+  }
+  // Window `window`, as a column if it was added.
+  BlockValue load(MosaicBuilder& b, const Memories& windows, const Memories& scratch, size_t window) const {
+    for (size_t i = 0; i < windows_.size(); ++i) {
+      if (windows_[i] == window) return b.load(scratch[first_ + i]);
+    }
+    return b.load(windows[window]);
+  }
+
+ private:
+  MosaicKernel& kernel_;
+  size_t first_;
+  std::vector<size_t> windows_;
+};
+
+// The windows from `first` on have the places; those of the rows of blocks become columns.
+void add_place_columns(Columns& columns, const AttentionKernel& a, size_t first, bool queries_are_rows) {
+  const PlaceArrays needed(a);
+  for (const bool wanted : {needed.positions, needed.segments}) {
+    if (!wanted) continue;
+    columns.add(first + (queries_are_rows ? 0 : 1));
+    first += 2;
+  }
+}
+
+BlockPlaces load_places(MosaicBuilder& b, const AttentionKernel& a, const std::function<BlockValue(size_t)>& load,
+                        size_t first, const BlockValue& key_block, bool queries_are_rows) {
   BlockPlaces out;
   const PlaceArrays needed(a);
   if (needed.positions) {
-    out.query_positions = b.load(windows[first++]);
-    out.key_positions = b.load(windows[first++]);
+    out.query_positions = load(first++);
+    out.key_positions = load(first++);
   }
   if (needed.segments) {
-    out.query_segments = b.load(windows[first++]);
-    out.key_segments = b.load(windows[first++]);
+    out.query_segments = load(first++);
+    out.key_segments = load(first++);
   }
   if (a.num_keys != a.S) {
     const Dims dims = queries_are_rows ? Dims{a.M, a.R} : Dims{a.R, a.M};
@@ -131,36 +162,39 @@ void zero(MosaicBuilder& b, const MosaicMemory& memory) { b.store(memory, b.cons
 }  // namespace
 
 std::string mosaic_attention(const AttentionKernel& a) {
-  const std::string x = block_element(a.dtype);
   const Layout l = by_queries(a);
   const Windows w(l);
   const int64_t blocks = a.B * a.query_blocks();
   MosaicKernel k{"tenon_attention", {a.B, a.N, a.query_blocks(), a.key_blocks()}, 3, {blocks, blocks}, {}, {}, {}};
-  k.windows = {w.of_queries(x, a.H), w.of_keys(x, a.H), w.of_keys(x, a.H)};
-  w.add_places(k.windows, true);
+  k.windows = {w.queries(), w.keys(), w.keys()};
+  w.add_places(k.windows);
   const size_t results = k.windows.size();
-  k.windows.push_back(w.of_queries(x, a.H));
-  k.windows.push_back(w.of_queries("f32", 1));
-  k.scratch = {{a.M, 1}, {a.M, 1}, {a.M, a.H}};
-  k.body = [&](MosaicBuilder& b, const MosaicPlace& p, const Memories& windows, const Memories& sums) {
+  k.windows.push_back(w.queries());
+  k.windows.push_back(w.of_queries());
+  k.scratch = {{"f32", {a.M, 1}}, {"f32", {a.M, 1}}, {"f32", {a.M, a.H}}};
+  Columns columns(k);
+  add_place_columns(columns, a, 3, true);
+  k.body = [&](MosaicBuilder& b, const MosaicPlace& p, const Memories& windows, const Memories& scratch) {
     const BlockValue& block = p.grid[l.inner];
+    const auto load = [&](size_t i) { return columns.load(b, windows, scratch, i); };
     when(b, block, 0, [&] {
-      b.store(sums[0], b.constant({"f32", sums[0].dims}, -1e30));
-      zero(b, sums[1]);
-      zero(b, sums[2]);
+      columns.keep(b, windows, scratch);
+      b.store(scratch[0], b.constant({"f32", scratch[0].dims}, kFirstTop));
+      zero(b, scratch[1]);
+      zero(b, scratch[2]);
     });
     when_within(b, p, l, [&] {
-      const BlockPlaces places = load_places(b, a, windows, 3, block, true);
-      const RunningSoftmax next = next_block(b, a, b.load(windows[0]), b.load(windows[1]), b.load(windows[2]), places,
-                                             {b.load(sums[0]), b.load(sums[1]), b.load(sums[2])});
-      b.store(sums[0], next.top);
-      b.store(sums[1], next.sum);
-      b.store(sums[2], next.rows);
+      const BlockPlaces places = load_places(b, a, load, 3, block, true);
+      const RunningSoftmax next = next_block(b, a, load(0), load(1), load(2), places,
+                                             {b.load(scratch[0]), b.load(scratch[1]), b.load(scratch[2])});
+      b.store(scratch[0], next.top);
+      b.store(scratch[1], next.sum);
+      b.store(scratch[2], next.rows);
     });
     when(b, block, a.key_blocks() - 1, [&] {
-      const BlockResult result = finish(b, a, {b.load(sums[0]), b.load(sums[1]), b.load(sums[2])});
+      const BlockResult result = finish(b, a, {b.load(scratch[0]), b.load(scratch[1]), b.load(scratch[2])});
       b.store(windows[results], result.context);
-      b.store(windows[results + 1], result.lse);
+      b.store(windows[results + 1], b.turned(result.lse));
     });
   };
   return mosaic_module(k);
@@ -173,22 +207,28 @@ std::string mosaic_attention_query_gradient(const AttentionKernel& a) {
   const int64_t blocks = a.B * a.query_blocks();
   MosaicKernel k{
       "tenon_attention_query_gradient", {a.B, a.N, a.query_blocks(), a.key_blocks()}, 3, {blocks, blocks}, {}, {}, {}};
-  k.windows = {w.of_queries(x, a.H), w.of_keys(x, a.H),      w.of_keys(x, a.H),
-               w.of_queries(x, a.H), w.of_queries("f32", 1), w.of_queries("f32", 1)};
-  w.add_places(k.windows, true);
-  k.windows.push_back(w.of_queries(x, a.H));
-  k.scratch = {{a.M, a.H}};
-  k.body = [&](MosaicBuilder& b, const MosaicPlace& p, const Memories& windows, const Memories& sums) {
+  k.windows = {w.queries(), w.keys(), w.keys(), w.queries(), w.of_queries(), w.of_queries()};
+  w.add_places(k.windows);
+  k.windows.push_back(w.queries());
+  k.scratch = {{"f32", {a.M, a.H}}};
+  Columns columns(k);
+  columns.add(4);
+  columns.add(5);
+  add_place_columns(columns, a, 6, true);
+  k.body = [&](MosaicBuilder& b, const MosaicPlace& p, const Memories& windows, const Memories& scratch) {
     const BlockValue& block = p.grid[l.inner];
-    when(b, block, 0, [&] { zero(b, sums[0]); });
-    when_within(b, p, l, [&] {
-      const BlockPlaces places = load_places(b, a, windows, 6, block, true);
-      const BlockValue query = b.load(windows[0]), key = b.load(windows[1]), value = b.load(windows[2]);
-      const QueryState state{b.load(windows[4]), b.load(windows[5])};
-      const BlockWeights weights = weights_again(b, a, query, key, b.load(windows[3]), value, places, state);
-      b.store(sums[0], b.dot(b.convert(weights.change, x), key, b.load(sums[0])));
+    const auto load = [&](size_t i) { return columns.load(b, windows, scratch, i); };
+    when(b, block, 0, [&] {
+      columns.keep(b, windows, scratch);
+      zero(b, scratch[0]);
     });
-    when(b, block, a.key_blocks() - 1, [&] { b.store(windows.back(), b.convert(b.load(sums[0]), x)); });
+    when_within(b, p, l, [&] {
+      const BlockPlaces places = load_places(b, a, load, 6, block, true);
+      const BlockValue key = load(1);
+      const BlockWeights weights = weights_again(b, a, load(0), key, load(3), load(2), places, {load(4), load(5)});
+      b.store(scratch[0], b.dot(b.convert(weights.change, x), key, b.load(scratch[0])));
+    });
+    when(b, block, a.key_blocks() - 1, [&] { b.store(windows.back(), b.convert(b.load(scratch[0]), x)); });
   };
   return mosaic_module(k);
 }
@@ -205,30 +245,31 @@ std::string mosaic_attention_key_gradient(const AttentionKernel& a) {
                  {},
                  {},
                  {}};
-  k.windows = {w.of_queries(x, a.H), w.of_keys(x, a.H),  w.of_keys(x, a.H),
-               w.of_queries(x, a.H), w.row_of_queries(), w.row_of_queries()};
-  w.add_places(k.windows, false);
+  k.windows = {w.queries(), w.keys(), w.keys(), w.queries(), w.of_queries(), w.of_queries()};
+  w.add_places(k.windows);
   const size_t results = k.windows.size();
-  k.windows.push_back(w.of_keys(x, a.H));
-  k.windows.push_back(w.of_keys(x, a.H));
-  k.scratch = {{a.R, a.H}, {a.R, a.H}};
-  k.body = [&](MosaicBuilder& b, const MosaicPlace& p, const Memories& windows, const Memories& sums) {
+  k.windows.push_back(w.keys());
+  k.windows.push_back(w.keys());
+  k.scratch = {{"f32", {a.R, a.H}}, {"f32", {a.R, a.H}}};
+  Columns columns(k);
+  add_place_columns(columns, a, 6, false);
+  k.body = [&](MosaicBuilder& b, const MosaicPlace& p, const Memories& windows, const Memories& scratch) {
     const BlockValue step = b.add(b.mul(p.grid[3], b.integer(a.query_blocks())), p.grid[4]);
+    const auto load = [&](size_t i) { return columns.load(b, windows, scratch, i); };
     when(b, step, 0, [&] {
-      zero(b, sums[0]);
-      zero(b, sums[1]);
+      columns.keep(b, windows, scratch);
+      zero(b, scratch[0]);
+      zero(b, scratch[1]);
     });
     when_within(b, p, l, [&] {
-      const BlockPlaces places = load_places(b, a, windows, 6, p.grid[2], false);
-      const BlockValue query = b.load(windows[0]), key = b.load(windows[1]), value = b.load(windows[2]);
-      const BlockValue ct = b.load(windows[3]);
-      const QueryState state{b.load(windows[4]), b.load(windows[5])};
-      const BlockWeights weights = weights_again(b, a, key, query, value, ct, places, state);
-      b.store(sums[0], b.dot(b.convert(weights.change, x), query, b.load(sums[0])));
-      b.store(sums[1], b.dot(b.convert(weights.weights, x), ct, b.load(sums[1])));
+      const BlockPlaces places = load_places(b, a, load, 6, p.grid[2], false);
+      const BlockValue query = load(0), ct = load(3);
+      const BlockWeights weights = weights_again(b, a, load(1), query, load(2), ct, places, {load(4), load(5)});
+      b.store(scratch[0], b.dot(b.convert(weights.change, x), query, b.load(scratch[0])));
+      b.store(scratch[1], b.dot(b.convert(weights.weights, x), ct, b.load(scratch[1])));
     });
     when(b, step, a.group() * a.query_blocks() - 1, [&] {
-      for (size_t i = 0; i < 2; ++i) b.store(windows[results + i], b.convert(b.load(sums[i]), x));
+      for (size_t i = 0; i < 2; ++i) b.store(windows[results + i], b.convert(b.load(scratch[i]), x));
     });
   };
   return mosaic_module(k);

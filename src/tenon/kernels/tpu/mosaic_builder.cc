@@ -9,6 +9,7 @@ namespace tenon {
 namespace {
 
 constexpr int kVersion = 11;  // of stable_mosaic
+constexpr int64_t kLanes = 128;
 
 MosaicMemory memory(const std::string& element, const Dims& dims, const char* space) {
   const std::string type = fmt::format("memref<{}x{}, #tpu.memory_space<{}>>", fmt::join(dims, "x"), element, space);
@@ -28,7 +29,7 @@ class ModuleWriter {
   explicit ModuleWriter(const MosaicKernel& kernel) : kernel_(kernel) {
     for (const int64_t length : kernel.prefetched) prefetched_.push_back(memory("i32", {length}, "smem"));
     for (const MosaicWindow& w : kernel.windows) windows_.push_back(memory(w.element, w.block, "vmem"));
-    for (const Dims& dims : kernel.scratch) scratch_.push_back(memory("f32", dims, "vmem"));
+    for (const BlockType& type : kernel.scratch) scratch_.push_back(memory(type.element, type.dims, "vmem"));
   }
 
   std::string write() {
@@ -134,6 +135,17 @@ void MosaicBuilder::store(const MosaicMemory& memory, const BlockValue& block) {
 BlockValue MosaicBuilder::scalar(const MosaicMemory& memory, const BlockValue& index) {
   const BlockValue at = emit("arith.index_cast", {index}, "", {"index"});
   return emit("memref.load", {memory.value, at}, "", {memory.element});
+}
+BlockValue MosaicBuilder::turned(const BlockValue& x) {
+  const bool row = x.type.dims[0] == 1;
+  const int64_t n = x.type.dims[row ? 1 : 0];
+  const BlockValue block = broadcast(x, row ? Dims{kLanes, n} : Dims{n, kLanes});
+  const BlockValue across = emit("vector.transpose", {block}, "permutation = array<i64: 1, 0>",
+                                 {x.type.element, row ? Dims{n, kLanes} : Dims{kLanes, n}});
+  const Dims dims = row ? Dims{n, 1} : Dims{1, n};
+  return emit("vector.extract_strided_slice", {across},
+              fmt::format("offsets = [0, 0], sizes = [{}, {}], strides = [1, 1]", dims[0], dims[1]),
+              {x.type.element, dims});
 }
 BlockValue MosaicBuilder::places(const Dims& dims, int64_t dim) {
   return emit("tpu.iota", {}, fmt::format("dimensions = array<i32: {}>", dim), {"i32", dims});

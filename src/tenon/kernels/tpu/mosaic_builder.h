@@ -21,6 +21,8 @@ class MosaicBuilder final : public BlockBuilder {
   void store(const MosaicMemory& memory, const BlockValue& block);
   // Element `index` (i32) of a vector in scalar memory.
   BlockValue scalar(const MosaicMemory& memory, const BlockValue& index);
+  // [1,n] as [n,1], or the other way round, through the transposition of a block of 128: dear, not for inner loops.
+  BlockValue turned(const BlockValue& x);
   // i32 of these dimensions: 0, 1, … along dimension `dim`.
   BlockValue places(const Dims& dims, int64_t dim);
   void if_then(const BlockValue& condition, const std::function<void()>& body);
@@ -59,7 +61,7 @@ struct MosaicKernel {
   int64_t num_parallel = 0;           // leading dimensions of the grid whose programs don't depend on each other
   Dims prefetched;                    // lengths of vectors of i32, the first operands
   std::vector<MosaicWindow> windows;  // the other operands, then results
-  std::vector<Dims> scratch;          // f32
+  std::vector<BlockType> scratch;     // kept from one program to the next
   std::function<void(MosaicBuilder&, const MosaicPlace&, const std::vector<MosaicMemory>& windows,
                      const std::vector<MosaicMemory>& scratch)>
       body;
