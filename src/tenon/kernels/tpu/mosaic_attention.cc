@@ -56,13 +56,30 @@ std::string base64(const std::string& text) {
   return out;
 }
 
-Tensors call(const char* name, const std::string& module, const Tensors& operands,
+// What the compiler's scheduler takes for the work of a kernel with so many products for each pair of blocks.
+std::string cost_estimate(const AttentionKernel& a, int products, const Tensors& operands,
+                          const std::vector<TensorType>& results) {
+  const int64_t logits = a.B * a.N * a.T * a.S / (a.causal ? 2 : 1);
+  int64_t bytes = 0;
+  for (const Tensor& t : operands) bytes += byte_size(t.type());
+  for (const TensorType& type : results) bytes += byte_size(type);
+  return fmt::format(R"({{"flops": {}, "transcendentals": {}, "bytes_accessed": {}}})", 2 * products * logits * a.H,
+                     logits, bytes);
+}
+
+struct Kernel {
+  const char* name;
+  std::string module;
+  int products;  // of a pair of blocks
+};
+
+Tensors call(const AttentionKernel& a, const Kernel& k, const Tensors& operands,
              const std::vector<TensorType>& results) {
   const std::string config = fmt::format(
-      R"({{"custom_call_config": {{"body": "{}", "serialization_format": 1, "needs_layout_passes": true}}}})",
-      base64(module));
+      R"({{"custom_call_config": {{"body": "{}", "cost_estimate": {}, "serialization_format": 1, "needs_layout_passes": true}}}})",
+      base64(k.module), cost_estimate(a, k.products, operands, results));
   const std::string attributes = fmt::format("backend_config = {}, kernel_name = \"{}\", {}", quoted_attribute(config),
-                                             name, row_major_layouts(operands, results));
+                                             k.name, row_major_layouts(operands, results));
   return custom_call({"tpu_custom_call", attributes}, operands, results);
 }
 
@@ -79,7 +96,7 @@ Tensors arrays(const AttentionKernel& a, const BlockOperands& t, const BlockRang
 Tensors forward(const KernelUse& use, const Tensors& operands) {
   const AttentionKernel a = sizes(use);
   const BlockOperands t = block_operands(a, operands);
-  const Tensors out = call("tenon_attention", mosaic_attention(a), arrays(a, t, key_block_ranges(a, t), {}),
+  const Tensors out = call(a, {"tenon_attention", mosaic_attention(a), 2}, arrays(a, t, key_block_ranges(a, t), {}),
                            {t.query.type(), {DType::f32, {a.B, a.N, 1, a.T}}});
   return {without_padding(out[0], use.results[0]), without_padding(squeeze(out[1], 2), use.results[1])};
 }
@@ -89,9 +106,9 @@ Tensors backward(const KernelUse& use, const Tensors& operands) {
   const BlockOperands t = block_operands(a, operands);
   const BlockCotangents ct = block_cotangents(a, operands);
   const Tensors more{ct.context, expand_dims(ct.lse, 2), expand_dims(ct.delta, 2)};
-  const Tensors query = call("tenon_attention_query_gradient", mosaic_attention_query_gradient(a),
+  const Tensors query = call(a, {"tenon_attention_query_gradient", mosaic_attention_query_gradient(a), 3},
                              arrays(a, t, key_block_ranges(a, t), more), {t.query.type()});
-  const Tensors keys = call("tenon_attention_key_gradient", mosaic_attention_key_gradient(a),
+  const Tensors keys = call(a, {"tenon_attention_key_gradient", mosaic_attention_key_gradient(a), 4},
                             arrays(a, t, query_block_ranges(a, t), more), {t.key.type(), t.value.type()});
   return {without_padding(query[0], use.results[0]), without_padding(keys[0], use.results[1]),
           without_padding(keys[1], use.results[2])};
