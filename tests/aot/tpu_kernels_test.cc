@@ -34,6 +34,15 @@ TEST(SlowTpuKernels, TheCompilerTakesThem) {
   }
 }
 
+// Beside the context of 8 MiB no array of queries times keys (128 MiB in bf16), and numbers of tokens as rows: as
+// columns, lse and delta would take 16 MiB each.
+TEST(SlowTpuKernels, TakeLittleMemory) {
+  if (const Result<std::string> plugin = pjrt::find_plugin("tpu"); !plugin) GTEST_SKIP() << plugin.error().what();
+  const Use use{.B = 1, .K = 8, .T = 4096, .H = 128, .documents = true};
+  const AotResult result = compile_aot(AotTarget::parse("v5p:1x1x1"), Mesh(), use.program(kernels_for("tpu")));
+  EXPECT_LT(result.memory.temporary, 10 << 20);
+}
+
 TEST(SlowTpuKernels, EachDeviceTakesItsPart) {
   if (const Result<std::string> plugin = pjrt::find_plugin("tpu"); !plugin) GTEST_SKIP() << plugin.error().what();
   const Mesh mesh{{"data", 2}, {"model", 2}};
