@@ -4,12 +4,12 @@
 
 #include "tenon/aot/step_report.h"
 #include "tenon/config/registry.h"
-#include "tenon/data/byte_vocab.h"
 #include "tenon/experiments/austen.h"
 #include "tenon/experiments/experiment.h"
 #include "tenon/ir/ops.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/jit.h"
+#include "tenon/text/byte_vocab.h"
 
 namespace tenon {
 namespace {

@@ -9,6 +9,7 @@
 #include "tenon/base/text.h"
 #include "tenon/cli/commands.h"
 #include "tenon/cli/config_commands.h"
+#include "tenon/cli/data_commands.h"
 #include "tenon/cli/debug_commands.h"
 #include "tenon/config/registry.h"
 
@@ -23,6 +24,7 @@ constexpr const char* kExitCodes =
 void add_train(CLI::App& app, TrainCommand& c) {
   CLI::App* train = app.add_subcommand("train", "trains an experiment");
   add_experiment_options(*train, c.experiment);
+  train->add_option("--data", c.data, "what to train on: a text file, a folder of .txt files, or prepared data");
   train->add_option("--dir", c.dir, "where checkpoints and logs go (default: runs/EXPERIMENT)");
   train->add_option("--platform", c.platform, "cpu, cpu:N (N virtual devices), cuda or tpu")->capture_default_str();
   train->add_option("--resume", c.resume, "auto: go on from a checkpoint if there is one; never; must")
@@ -125,6 +127,7 @@ int run_app(int argc, char** argv) {
   add_config_commands(app, action);
   add_golden_commands(app, action);
   add_completion_command(app, action);
+  add_data_commands(app, action);
   add_debug_commands(app, action);
   try {
     app.parse(argc, argv);

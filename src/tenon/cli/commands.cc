@@ -10,7 +10,7 @@
 #include "tenon/base/utf8.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
-#include "tenon/data/byte_vocab.h"
+#include "tenon/data/token_store.h"
 #include "tenon/experiments/overlay_file.h"
 #include "tenon/inference/generator.h"
 
@@ -49,7 +49,12 @@ std::string run_name(const std::string& experiment) {
 }  // namespace
 
 void run_train(const TrainCommand& command) {
-  const Trainer::Config config = resolve_config(command.experiment);
+  ExperimentOptions experiment = command.experiment;
+  if (!command.data.empty()) {
+    const std::string argument = is_prepared_data(command.data) ? "args.data=" : "args.data_path=";
+    experiment.overrides.assignments.insert(experiment.overrides.assignments.begin(), argument + command.data);
+  }
+  const Trainer::Config config = resolve_config(experiment);
   RunOptions options;
   options.dir = command.dir.empty() ? "runs/" + run_name(command.experiment.experiment) : command.dir;
   options.platform = command.platform;
@@ -88,7 +93,7 @@ constexpr int64_t kMaxSamples = 10000;
 }  // namespace
 
 void run_generate(const GenerateCommand& command) {
-  command.options.check(kByteVocabSize);
+  command.options.check();
   if (command.num_samples < 1 || command.num_samples > kMaxSamples) {
     throw Error(ErrorCode::invalid_argument, "not a number of texts")
         .at("--num_samples")

@@ -13,6 +13,8 @@ namespace tenon {
 
 struct TrainCommand {
   ExperimentOptions experiment;
+  // A folder of text or of prepared data; empty: what the experiment says.
+  std::string data;
   std::string dir, platform = "cpu", resume = "auto";
   std::optional<std::string> trap, profile;
 };

@@ -1,22 +1,15 @@
 // Text files as documents, mapped into memory.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "tenon/base/mapped_file.h"
 #include "tenon/base/result.h"
+#include "tenon/data/document.h"
 
 namespace tenon {
-
-// Part of a document. `whole_end` tells whether its last byte is the document's last byte.
-struct Document {
-  std::span<const std::byte> bytes;
-  bool whole_end = true;
-};
 
 class Corpus {
  public:

@@ -11,6 +11,8 @@
 
 namespace tenon {
 
+class Tokenizer;
+
 // One step's examples: B rows of T tokens, all i32[B,T]. A row is one or more documents, or parts of them, packed
 // behind one another.
 struct Batch {
@@ -29,6 +31,13 @@ struct Batch {
 // from them doesn't overflow. The fields are called "batch_size" and "sequence_length".
 void check_batch_shape(Checker& c, const Required<int64_t>& batch_size, const Required<int64_t>& sequence_length);
 
+// Which rows of a batch are a host's.
+struct HostRows {
+  int64_t first = 0, count = 0;
+};
+// Throws `invalid_argument` unless `num_hosts` divides the batch and 0 <= host < num_hosts.
+HostRows host_rows(int64_t batch_size, int64_t host, int64_t num_hosts);
+
 // Batches are a pure function of the dataset's settings and the step: any step can be asked for at any time, from any
 // thread, so a run that stops and resumes sees the same data as one that never stopped.
 class Dataset : public Configurable {
@@ -46,6 +55,13 @@ class Dataset : public Configurable {
   virtual std::optional<int64_t> num_batches() const = 0;
   // The held-out part, read front to back once; null when there is none. Lives as long as it likes.
   virtual std::unique_ptr<Dataset> held_out() const = 0;
+  // What made its tokens; null when they aren't of text.
+  virtual std::shared_ptr<const Tokenizer> tokenizer() const { return nullptr; }
+  // How many bytes of text all its labels stand for: of held-out parts, where that is known.
+  virtual std::optional<int64_t> num_text_bytes() const { return std::nullopt; }
+  // The rows of `batch(step)` that are for host `host` of `num_hosts`, which must divide B: the hosts' batches behind
+  // one another are the whole batch, whatever their number.
+  virtual Batch host_batch(int64_t step, int64_t host, int64_t num_hosts) const;
   // One line for the log: what it is and how large.
   virtual std::string describe() const = 0;
 };

@@ -46,6 +46,12 @@ uint64_t Permutation::once(uint64_t value) const {
   return left << half_bits_ | right;
 }
 
+uint64_t EpochOrder::operator()(uint64_t position) const {
+  return Permutation(size_, mix(seed_, position / size_))(position % size_);
+}
+
+uint64_t fold_seed(uint64_t seed, uint64_t index) { return mix(mix(seed, 3), index); }
+
 WindowOrder::WindowOrder(uint64_t stream_length, uint64_t window, uint64_t seed)
     : stream_length_(stream_length), window_(window), seed_(seed), num_windows_(0) {
   check(window >= 1 && window <= stream_length, "a window that fits into the stream");

@@ -21,6 +21,22 @@ class Permutation {
   int half_bits_;
 };
 
+// 0 … size-1 in random order, epoch after epoch, each in its own.
+class EpochOrder {
+ public:
+  // `size` at least 1.
+  EpochOrder(uint64_t size, uint64_t seed) : size_(size), seed_(seed) {}
+  // What stands at `position` of all epochs behind one another.
+  uint64_t operator()(uint64_t position) const;
+
+ private:
+  uint64_t size_;
+  uint64_t seed_;
+};
+
+// A seed of its own for the `index`-th of several things that share one.
+uint64_t fold_seed(uint64_t seed, uint64_t index);
+
 // Windows of a circular stream in random order. Each epoch visits every window once, in its own order and with all
 // windows moved by its own random offset, so that they don't start at the same places every time.
 class WindowOrder {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "tenon/base/hash.h"
-#include "tenon/data/byte_vocab.h"
 
 namespace tenon {
 namespace {
@@ -20,7 +19,7 @@ std::vector<int64_t> values(const Literal& literal, int64_t row = 0) {
 TEST(PackingTest, TwoDocumentsInOneRow) {
   const PackedStream stream({{as_bytes("The")}, {as_bytes("An")}}, EndLabel::eos);
   EXPECT_EQ(stream.length(), 7);
-  EXPECT_EQ(stream.num_bytes(), 5);
+  EXPECT_EQ(stream.num_tokens(), 5);
   const std::vector<int64_t> starts = {0, 2};
   const Batch batch = stream.circular_batch(starts, 6);
   EXPECT_EQ(to_string(batch.input_ids.type()), "i32[2,6]");
@@ -56,13 +55,15 @@ TEST(PackingTest, SequentialPadsTheEnd) {
   EXPECT_EQ(batch.num_tokens, 1);
 }
 
-TEST(ByteVocabTest, RoundTrips) {
-  std::string all;
-  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
-  const std::vector<int32_t> tokens = encode_bytes(all);
-  EXPECT_EQ(tokens[255], 255);
-  EXPECT_EQ(decode_bytes(tokens), all);
-  EXPECT_EQ(decode_bytes(std::vector<int32_t>{257, 'a', 256, -1, 258, 'b', 1000}), "ab");
+TEST(PackingTest, TokensOfSeveralBytes) {
+  const std::vector<uint16_t> small = {500, 65535};
+  const std::vector<uint32_t> large = {70000, 3};
+  const PackedStream stream({{std::as_bytes(std::span(small)), true, 2}, {std::as_bytes(std::span(large)), true, 4}},
+                            EndLabel::eos, {.bos = 1, .eos = 2, .pad = 0});
+  const Batch batch = stream.sequential_batch(0, 1, 8);
+  EXPECT_THAT(values(batch.input_ids), ElementsAre(1, 500, 65535, 1, 70000, 3, 0, 0));
+  EXPECT_THAT(values(batch.target_labels), ElementsAre(500, 65535, 2, 70000, 3, 2, -1, -1));
+  EXPECT_THAT(values(batch.positions), ElementsAre(0, 1, 2, 0, 1, 2, 0, 0));
 }
 
 }  // namespace

@@ -2,9 +2,14 @@
 
 #include "tenon/config/registry.h"
 #include "tenon/data/text_dataset.h"
+#include "tenon/data/token_dataset.h"
+#include "tenon/text/register.h"
 
 namespace tenon {
 
-void register_data(Registry& registry) { registry.add<TextDataset>(); }
+void register_data(Registry& registry) {
+  register_text(registry);
+  registry.add<TextDataset, TokenDataset, TokenSource>();
+}
 
 }  // namespace tenon

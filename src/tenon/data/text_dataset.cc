@@ -10,6 +10,8 @@
 #include "tenon/data/corpus.h"
 #include "tenon/data/order.h"
 #include "tenon/data/packing.h"
+#include "tenon/data/sequential_dataset.h"
+#include "tenon/text/bytes_tokenizer.h"
 
 namespace tenon {
 namespace {
@@ -43,8 +45,8 @@ struct TextDataset::Text {
         train_bytes(corpus.num_bytes() - held_out_bytes(config, corpus)),
         train(corpus.range(0, train_bytes), EndLabel::eos),
         held_out(corpus.range(train_bytes, corpus.num_bytes()), EndLabel::ignored) {
-    if (train.length() < sequence_length) throw too_short(config, "training text", train.num_bytes(), sequence_length);
-    if (config.eval_fraction > 0 && held_out.num_bytes() == 0) throw too_short(config, "held-out text", 0, 1);
+    if (train.length() < sequence_length) throw too_short(config, "training text", train.num_tokens(), sequence_length);
+    if (config.eval_fraction > 0 && held_out.num_tokens() == 0) throw too_short(config, "held-out text", 0, 1);
   }
 
   std::string path;
@@ -55,34 +57,6 @@ struct TextDataset::Text {
   int64_t train_bytes;
   PackedStream train;
   PackedStream held_out;
-};
-
-class TextDataset::HeldOut final : public Dataset {
- public:
-  explicit HeldOut(std::shared_ptr<const Text> text) : text_(std::move(text)) {}
-
-  Batch batch(int64_t step) const override {
-    if (step < 0 || step >= *num_batches()) {
-      throw Error(ErrorCode::invalid_argument, "no such evaluation batch")
-          .got(std::to_string(step))
-          .expected(fmt::format("0 to {}", *num_batches() - 1));
-    }
-    return text_->held_out.sequential_batch(step * text_->batch_size, text_->batch_size, text_->sequence_length);
-  }
-
-  std::optional<int64_t> num_batches() const override {
-    const int64_t windows = (text_->held_out.length() + text_->sequence_length - 1) / text_->sequence_length;
-    return (windows + text_->batch_size - 1) / text_->batch_size;
-  }
-
-  std::unique_ptr<Dataset> held_out() const override { return nullptr; }
-  std::string describe() const override {
-    return fmt::format("{} held out, {} batches", format_bytes(static_cast<uint64_t>(text_->held_out.num_bytes())),
-                       *num_batches());
-  }
-
- private:
-  std::shared_ptr<const Text> text_;
 };
 
 TextDataset::TextDataset(const Config& config) : text_(std::make_shared<const Text>(config)) {}
@@ -103,14 +77,20 @@ Batch TextDataset::batch(int64_t step) const {
 }
 
 std::unique_ptr<Dataset> TextDataset::held_out() const {
-  if (text_->held_out.num_bytes() == 0) return nullptr;
-  return std::make_unique<HeldOut>(text_);
+  if (text_->held_out.num_tokens() == 0) return nullptr;
+  const std::shared_ptr<const PackedStream> stream(text_, &text_->held_out);
+  return std::make_unique<SequentialDataset>(stream, text_->batch_size, text_->sequence_length, tokenizer());
+}
+
+std::shared_ptr<const Tokenizer> TextDataset::tokenizer() const {
+  static const auto bytes = std::make_shared<const BytesTokenizer>(BytesTokenizer::Config{});
+  return bytes;
 }
 
 std::string TextDataset::describe() const {
   return fmt::format("{}: {} documents, {} for training, {} held out", text_->path, text_->corpus.num_documents(),
-                     format_bytes(static_cast<uint64_t>(text_->train.num_bytes())),
-                     format_bytes(static_cast<uint64_t>(text_->held_out.num_bytes())));
+                     format_bytes(static_cast<uint64_t>(text_->train.num_tokens())),
+                     format_bytes(static_cast<uint64_t>(text_->held_out.num_tokens())));
 }
 
 }  // namespace tenon

@@ -33,11 +33,11 @@ class TextDataset final : public Dataset {
   // Labels every held-out byte exactly once, and nothing else: the mean loss in bits is bits per byte.
   // The document that is cut in two starts again with `bos`.
   std::unique_ptr<Dataset> held_out() const override;
+  std::shared_ptr<const Tokenizer> tokenizer() const override;
   std::string describe() const override;
 
  private:
   struct Text;
-  class HeldOut;
   std::shared_ptr<const Text> text_;
 };
 

@@ -7,9 +7,10 @@
 
 #include "tenon/base/file.h"
 #include "tenon/config/registry.h"
-#include "tenon/data/byte_vocab.h"
 #include "tenon/data/prefetch.h"
 #include "tenon/data/register.h"
+#include "tenon/text/byte_vocab.h"
+#include "tenon/text/tokenizer.h"
 
 namespace tenon {
 namespace {
@@ -169,11 +170,37 @@ TEST_F(TextDatasetTest, OptionsOutOfRange) {
   EXPECT_EQ(failure(with).code(), ErrorCode::missing_field);
 }
 
+TEST_F(TextDatasetTest, HostsSeeTheirPartOfTheBatch) {
+  write_novels();
+  const TextDataset dataset(options());
+  const Batch all = dataset.batch(3);
+  int64_t tokens = 0;
+  for (int64_t host = 0; host < 2; ++host) {
+    const Batch part = dataset.host_batch(3, host, 2);
+    ASSERT_EQ(part.positions.dims(), (Dims{2, 16}));
+    tokens += part.num_tokens;
+    for (int64_t i = 0; i < 32; ++i) {
+      ASSERT_EQ(part.input_ids.as_int(i), all.input_ids.as_int(32 * host + i));
+      ASSERT_EQ(part.segment_ids.as_int(i), all.segment_ids.as_int(32 * host + i));
+    }
+  }
+  EXPECT_EQ(tokens, all.num_tokens);
+  EXPECT_THROW(dataset.host_batch(3, 2, 2), Error);
+  EXPECT_THROW(dataset.host_batch(3, 0, 3), Error);
+}
+
+TEST_F(TextDatasetTest, HeldOutBytesAreCounted) {
+  write_novels();
+  const auto held_out = TextDataset(options()).held_out();
+  EXPECT_EQ(held_out->num_text_bytes(), static_cast<int64_t>(all_.size() / 10));
+  EXPECT_EQ(held_out->tokenizer()->vocab_size(), 259);
+}
+
 TEST_F(TextDatasetTest, BuildsByItsInterface) {
   write_novels();
   Registry registry;
   register_data(registry);
-  EXPECT_EQ(registry.implementations(Dataset::Config::static_type()).size(), 1u);
+  EXPECT_EQ(registry.implementations(Dataset::Config::static_type()).size(), 2u);
   Slot<Dataset> slot = options();
   slot->batch_size = 2;
   EXPECT_EQ(slot.build()->batch(0).input_ids.dims(), (Dims{2, 16}));

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "tenon/config/define.h"
-#include "tenon/data/byte_vocab.h"
 #include "tenon/data/text_dataset.h"
 #include "tenon/experiments/experiment.h"
 #include "tenon/nn/causal_lm.h"
@@ -13,6 +12,7 @@
 #include "tenon/optim/learner.h"
 #include "tenon/optim/muon.h"
 #include "tenon/optim/optimizer_by_path.h"
+#include "tenon/text/byte_vocab.h"
 
 namespace tenon {
 

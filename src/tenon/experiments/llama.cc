@@ -6,6 +6,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/data/text_dataset.h"
+#include "tenon/data/token_dataset.h"
 #include "tenon/nn/causal_lm.h"
 #include "tenon/optim/adamw.h"
 #include "tenon/optim/learner.h"
@@ -23,7 +24,8 @@ TENON_FN_TYPE(Llama, Trainer::Config(), "a Llama (Touvron et al. 2023)", {"num_l
               {"warmup_steps", "over which the learning rate rises"},
               {"separate_documents", "whether tokens see their own document only, or all of their row"},
               {"loss_chunks", "pieces in which logits are made"},
-              {"fsdp", "devices that share the parameters; -1: all"}, {"data_path", "a text file, or a folder of them"})
+              {"fsdp", "devices that share the parameters; -1: all"}, {"data_path", "a text file, or a folder of them"},
+              {"data", "a directory that `tenon data prepare` wrote; empty: data_path"})
 
 void Llama::check(Checker& c) const {
   c.positive("num_layers", num_layers);
@@ -35,6 +37,7 @@ void Llama::check(Checker& c) const {
   c.positive("train_tokens", train_tokens);
   c.at_least("peak_learning_rate", peak_learning_rate, 0);
   c.at_least("warmup_steps", warmup_steps, 0);
+  c.require(data.empty() || data_path == Llama().data_path, "data", "must be empty when data_path is set");
 }
 
 namespace {
@@ -80,6 +83,19 @@ Learner::Config learner(const Llama& args, int64_t max_steps) {
   return c;
 }
 
+Slot<Dataset> dataset(const Llama& args) {
+  if (args.data.empty()) {
+    TextDataset::Config text;
+    text.path = args.data_path;
+    return text;
+  }
+  TokenSource::Config source;
+  source.path = args.data;
+  TokenDataset::Config tokens;
+  tokens.sources = {source};
+  return tokens;
+}
+
 }  // namespace
 
 Trainer::Config Llama::operator()() const {
@@ -88,11 +104,9 @@ Trainer::Config Llama::operator()() const {
   c.max_steps = (train_tokens - 1) / batch_tokens + 1;
   c.model = model(*this);
   c.learner = learner(*this, c.max_steps);
-  TextDataset::Config data;
-  data.path = data_path;
-  data.batch_size = batch_size;
-  data.sequence_length = sequence_length;
-  c.data = data;
+  c.data = dataset(*this);
+  c.data->batch_size = batch_size;
+  c.data->sequence_length = sequence_length;
   c.mesh.data = fsdp == -1 ? 1 : -1;
   c.mesh.fsdp = fsdp;
   c.save_every_n_steps = std::min<int64_t>(1000, c.max_steps);

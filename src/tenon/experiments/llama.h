@@ -26,10 +26,12 @@ struct Llama {
   // Devices that share the parameters; -1: all.
   int64_t fsdp = 8;
   std::string data_path = "data/text";
+  // Prepared data to train on in place of data_path.
+  std::string data = {};
   void check(Checker& c) const;
   TENON_FN(num_layers, model_dim, num_heads, num_kv_heads, hidden_dim, vocab_size, rope_theta, norm_eps, adam_eps,
            batch_size, sequence_length, train_tokens, peak_learning_rate, final_learning_rate_ratio, warmup_steps,
-           separate_documents, loss_chunks, fsdp, data_path)
+           separate_documents, loss_chunks, fsdp, data_path, data)
   // max_steps is what train_tokens are in whole batches, rounded up.
   Trainer::Config operator()() const;
 };

@@ -4,6 +4,7 @@
 
 #include "tenon/config/build_part.h"
 #include "tenon/config/registry.h"
+#include "tenon/data/token_dataset.h"
 #include "tenon/experiments/resolve.h"
 #include "tenon/nn/causal_lm.h"
 #include "tenon/optim/learner.h"
@@ -54,6 +55,14 @@ TEST_F(LlamaTest, TrainOnTheTokensAskedFor) {
     EXPECT_GT(c.max_steps, args.warmup_steps) << e->name;
   }
   EXPECT_EQ(config("llama2_70b").max_steps, 476838);  // 2e12 / 2^22
+}
+
+TEST_F(LlamaTest, TrainOnPreparedDataWhenGiven) {
+  const Trainer::Config c = config("llama2_test", {.assignments = {"args.data=tokens/books"}});
+  ASSERT_EQ(c.data.as<TokenDataset>().sources.size(), 1u);
+  EXPECT_EQ(*c.data.as<TokenDataset>().sources[0]->path, "tokens/books");
+  EXPECT_EQ(c.data->sequence_length, 64);
+  EXPECT_THROW(config("llama2_test", {.assignments = {"args.data=tokens", "args.data_path=text"}}), Error);
 }
 
 // params.json of the released weights.

@@ -71,18 +71,22 @@ void check_beams(const GenerateOptions& options) {
 
 }  // namespace
 
-void GenerateOptions::check(int64_t vocab_size) const {
+void GenerateOptions::check() const {
   sampling.check();
   for (const std::string& text : stop) {
     if (text.empty()) throw refusal("stop", "an empty text ends everything", "\"\"");
     if (!is_utf8(text)) throw Error(ErrorCode::invalid_argument, "not valid UTF-8").at("stop");
   }
+  check_beams(*this);
+}
+
+void GenerateOptions::check(int64_t vocab_size) const {
+  check();
   for (const int64_t token : stop_tokens) {
     if (token >= 0 && token < vocab_size) continue;
     throw refusal("stop_tokens", "no token has this number", std::to_string(token))
         .expected(fmt::format("0 to {}", vocab_size - 1));
   }
-  check_beams(*this);
 }
 
 }  // namespace tenon

@@ -36,7 +36,9 @@ struct GenerateOptions {
   int64_t num_beams = 1;
   // Of beam search: texts compare by log-probability / length^length_penalty.
   double length_penalty = 1;
-  // Throws `invalid_argument` naming the option; `vocab_size` is the model's.
+  // Throws `invalid_argument` or `unsupported` naming the option.
+  void check() const;
+  // And that tokens are in the vocabulary.
   void check(int64_t vocab_size) const;
 };
 

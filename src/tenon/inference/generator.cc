@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "tenon/base/clock.h"
-#include "tenon/data/byte_vocab.h"
 #include "tenon/inference/beam_search.h"
 #include "tenon/inference/load_model.h"
 #include "tenon/inference/sampling.h"
@@ -21,12 +20,6 @@ int64_t round_up(int64_t length, int64_t least) {
 
 // Of prompt and text together.
 int64_t cache_length(int64_t prompt_length, int64_t max_tokens) { return round_up(prompt_length + max_tokens, 16); }
-
-std::vector<int64_t> prompt_tokens(std::string_view prompt) {
-  std::vector<int64_t> out{kBosToken};
-  for (const int32_t token : encode_bytes(prompt)) out.push_back(token);
-  return out;
-}
 
 void check_length(int64_t prompt_length, int64_t max_tokens) {
   const int64_t left = Generator::kMaxLength - prompt_length;
@@ -51,13 +44,13 @@ Literal integers(DType dtype, const Dims& dims, const std::vector<int64_t>& valu
 
 // The places [start, start + count) of prompts of one length, padded to a program's number of tokens; rows that no
 // prompt is left for are as the first.
-Literal piece(std::span<const std::vector<int64_t>> prompts, int64_t rows, int64_t start, int64_t count) {
+Literal piece(std::span<const std::vector<int64_t>> prompts, int64_t rows, int64_t start, int64_t count, int32_t pad) {
   const int64_t width = round_up(count, 16);
   std::vector<int64_t> ids;
   for (int64_t row = 0; row < rows; ++row) {
     const auto& prompt = prompts[row < static_cast<int64_t>(prompts.size()) ? static_cast<size_t>(row) : 0];
     ids.insert(ids.end(), prompt.begin() + start, prompt.begin() + start + count);
-    ids.resize(static_cast<size_t>((row + 1) * width), kPadToken);
+    ids.resize(static_cast<size_t>((row + 1) * width), pad);
   }
   return integers(DType::i32, {rows, width}, ids);
 }
@@ -76,11 +69,11 @@ Literal seed_keys(const std::vector<int64_t>& seeds, int64_t rows) {
 
 // Calls extend(ids, start, last) for the pieces of the prompts, in order.
 template <class F>
-void prefill(std::span<const std::vector<int64_t>> prompts, int64_t rows, F&& extend) {
+void prefill(std::span<const std::vector<int64_t>> prompts, int64_t rows, int32_t pad, F&& extend) {
   const auto length = static_cast<int64_t>(prompts[0].size());
   for (int64_t start = 0; start < length; start += Generator::kPrefillTokens) {
     const int64_t count = std::min(Generator::kPrefillTokens, length - start);
-    extend(piece(prompts, rows, start, count), start, count - 1);
+    extend(piece(prompts, rows, start, count, pad), start, count - 1);
   }
 }
 
@@ -91,6 +84,7 @@ Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> back
   step_ = checkpoint.step();
   warnings_ = checkpoint.warnings();
   std::unique_ptr<LanguageModel> model = load_model(checkpoint);
+  tokenizer_ = load_tokenizer(checkpoint);
   const std::vector<StateArray> arrays = state_arrays(*model);
   check_compatible(arrays, checkpoint, "learner.");
   std::vector<std::string> names;
@@ -99,11 +93,13 @@ Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> back
   for (const StateArray& array : source_arrays(arrays, checkpoint, parameters)) {
     params.push_back(restore_array(array, checkpoint, backend, Mesh()));
   }
-  runner_ = std::make_unique<ModelRunner>(std::move(model), std::move(names), std::move(params), std::move(backend));
+  runner_ = std::make_unique<ModelRunner>(std::move(model), std::move(names), std::move(params), tokenizer_,
+                                          std::move(backend));
 }
 
 Generator::Generator(std::unique_ptr<LanguageModel> model, const std::map<std::string, Literal>& params,
-                     std::shared_ptr<const Backend> backend) {
+                     std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const Backend> backend)
+    : tokenizer_(std::move(tokenizer)) {
   std::vector<std::string> names;
   std::vector<Array> arrays;
   for (const ParamInfo& info : describe_state(*model)) {
@@ -112,7 +108,14 @@ Generator::Generator(std::unique_ptr<LanguageModel> model, const std::map<std::s
     names.push_back(info.path);
     arrays.push_back(Array::from_literal(backend, Mesh(), {}, it->second));
   }
-  runner_ = std::make_unique<ModelRunner>(std::move(model), std::move(names), std::move(arrays), std::move(backend));
+  runner_ = std::make_unique<ModelRunner>(std::move(model), std::move(names), std::move(arrays), tokenizer_,
+                                          std::move(backend));
+}
+
+std::vector<int64_t> Generator::prompt_tokens(std::string_view prompt) const {
+  std::vector<int64_t> out{tokenizer_->bos_id()};
+  for (const int32_t token : tokenizer_->encode(prompt)) out.push_back(token);
+  return out;
 }
 
 void Generator::prepare(int64_t rows, int64_t prompt_length, const GenerateOptions& options, int64_t count) {
@@ -132,7 +135,7 @@ std::vector<GenerateResult> Generator::write(Texts texts, const GenerateOptions&
 
   const double began = steady_seconds();
   Array next;
-  prefill(texts.prompts, rows, [&](const Literal& ids, int64_t start, int64_t last) {
+  prefill(texts.prompts, rows, tokenizer_->pad_id(), [&](const Literal& ids, int64_t start, int64_t last) {
     next = runner_->sample(batch, {runner_->put(ids), start, last}, numbers, keys);
   });
   Literal tokens = next.to_literal();
@@ -163,16 +166,18 @@ std::vector<GenerateResult> Generator::write(Texts texts, const GenerateOptions&
 
 namespace {
 
-BeamOptions beam_options(const GenerateOptions& options) {
-  BeamOptions out{options.num_beams, options.length_penalty, options.max_tokens, {kEosToken}, {}};
+BeamOptions beam_options(const GenerateOptions& options, const Tokenizer& tokenizer, std::span<const int64_t> prompt) {
+  BeamOptions out{options.num_beams, options.length_penalty, options.max_tokens, {tokenizer.eos_id()}, {}};
   for (const int64_t token : options.stop_tokens) {
     if (std::find(out.end_tokens.begin(), out.end_tokens.end(), token) == out.end_tokens.end()) {
       out.end_tokens.push_back(token);
     }
   }
   if (options.stop.empty()) return out;
-  out.is_end = [stops = options.stop](std::span<const int32_t> tokens) {
-    const std::string text = decode_bytes(tokens);
+  const bool first = std::all_of(prompt.begin(), prompt.end(),
+                                 [&](int64_t token) { return tokenizer.is_special(static_cast<int32_t>(token)); });
+  out.is_end = [stops = options.stop, first, &tokenizer](std::span<const int32_t> tokens) {
+    const std::string text = tokenizer.decode(tokens, first);
     return std::any_of(stops.begin(), stops.end(), [&](const std::string& stop) { return text.ends_with(stop); });
   };
   return out;
@@ -181,39 +186,38 @@ BeamOptions beam_options(const GenerateOptions& options) {
 // What a step of beam search takes, a row for each beam. Rows beyond those that run are so unlikely that nothing goes
 // on from them.
 struct BeamRows {
-  explicit BeamRows(const BeamSearch& search, int64_t rows) {
+  BeamRows(const BeamSearch& search, int64_t rows, int32_t pad) {
     for (const BeamSearch::Beam& beam : search.running()) {
       parents.push_back(beam.parent);
-      tokens.push_back(beam.tokens.empty() ? kPadToken : beam.tokens.back());
+      tokens.push_back(beam.tokens.empty() ? pad : beam.tokens.back());
       scores.push_back(beam.log_probability);
     }
     const auto count = static_cast<size_t>(rows);
     parents.resize(count, 0);
-    tokens.resize(count, kPadToken);
+    tokens.resize(count, pad);
     scores.resize(count, kNeverSampled);
   }
   std::vector<int64_t> parents, tokens;
   std::vector<double> scores;
 };
 
-std::vector<BeamSearch::Candidate> read_candidates(const ModelRunner::Ranked& ranked) {
+std::vector<BeamSearch::Candidate> read_candidates(const ModelRunner::Ranked& ranked, int64_t vocab_size) {
   const Literal scores = ranked.scores.to_literal(), places = ranked.places.to_literal();
   std::vector<BeamSearch::Candidate> out;
   for (int64_t i = 0; i < scores.size(); ++i) {
     const int64_t place = places.as_int(i);
     if (scores.as_double(i) < kNeverSampled / 2) break;
-    out.push_back({place / kByteVocabSize, place % kByteVocabSize, scores.as_double(i)});
+    out.push_back({place / vocab_size, place % vocab_size, scores.as_double(i)});
   }
   return out;
 }
 
 // The text of a beam, made as if its tokens had come one by one.
-GenerateResult text_of(const BeamSearch::Beam& beam, const GenerateOptions& options) {
-  TextWriter writer(options);
+GenerateResult text_of(const BeamSearch::Beam& beam, TextWriter writer, int32_t eos) {
   for (const int32_t token : beam.tokens) {
     if (!writer.done()) writer.push(token);
   }
-  if (!writer.done()) writer.push(kEosToken);
+  if (!writer.done()) writer.push(eos);
   return writer.result();
 }
 
@@ -221,11 +225,12 @@ GenerateResult text_of(const BeamSearch::Beam& beam, const GenerateOptions& opti
 
 GenerateResult Generator::search(const std::vector<int64_t>& prompt, const GenerateOptions& options) {
   if (options.max_tokens == 0) return {};
-  const BeamOptions beams = beam_options(options);
+  const BeamOptions beams = beam_options(options, *tokenizer_, prompt);
+  const int32_t pad = tokenizer_->pad_id();
   BeamSearch search(beams);
   const int64_t rows = options.num_beams, length = static_cast<int64_t>(prompt.size());
   const auto ends = static_cast<int64_t>(beams.end_tokens.size());
-  const int64_t count = rows * std::min(1 + ends, kByteVocabSize);
+  const int64_t count = rows * std::min(1 + ends, runner_->vocab_size());
   prepare(rows, length, options, count);
   SequenceBatch batch = runner_->start(rows, cache_length(length, options.max_tokens));
   ModelRunner::Ranked ranked;
@@ -236,17 +241,17 @@ GenerateResult Generator::search(const std::vector<int64_t>& prompt, const Gener
   };
 
   const double began = steady_seconds();
-  prefill(std::span(&prompt, 1), rows, [&](const Literal& ids, int64_t start, int64_t last) {
-    step({runner_->put(ids), start, last}, BeamRows(search, rows));
+  prefill(std::span(&prompt, 1), rows, pad, [&](const Literal& ids, int64_t start, int64_t last) {
+    step({runner_->put(ids), start, last}, BeamRows(search, rows, pad));
   });
-  search.advance(read_candidates(ranked));
+  search.advance(read_candidates(ranked, runner_->vocab_size()));
   const double prefilled = steady_seconds();
   for (int64_t place = length; !search.done(); ++place) {
-    const BeamRows from(search, rows);
+    const BeamRows from(search, rows, pad);
     step({runner_->put(integers(DType::i32, {rows, 1}, from.tokens)), place, 0}, from);
-    search.advance(read_candidates(ranked));
+    search.advance(read_candidates(ranked, runner_->vocab_size()));
   }
-  GenerateResult result = text_of(search.best(), options);
+  GenerateResult result = text_of(search.best(), {*tokenizer_, prompt, options}, tokenizer_->eos_id());
   result.prefill_seconds = prefilled - began;
   result.decode_seconds = steady_seconds() - prefilled;
   return result;
@@ -254,7 +259,7 @@ GenerateResult Generator::search(const std::vector<int64_t>& prompt, const Gener
 
 GenerateResult Generator::generate(std::string_view prompt, const GenerateOptions& options,
                                    const std::function<void(std::string_view)>& on_text) {
-  options.check(kByteVocabSize);
+  options.check(runner_->vocab_size());
   Texts texts{{prompt_tokens(prompt)}, {options.sampling.seed}, {}};
   check_length(static_cast<int64_t>(texts.prompts[0].size()), options.max_tokens);
   if (options.num_beams > 1) {
@@ -262,19 +267,21 @@ GenerateResult Generator::generate(std::string_view prompt, const GenerateOption
     if (on_text && !result.text.empty()) on_text(result.text);
     return result;
   }
-  texts.writers.emplace_back(options, on_text);
+  texts.writers.emplace_back(*tokenizer_, texts.prompts[0], options, on_text);
   return write(std::move(texts), options)[0];
 }
 
 std::vector<GenerateResult> Generator::generate_all(std::span<const std::string> prompts,
                                                     const GenerateOptions& options) {
-  options.check(kByteVocabSize);
+  options.check(runner_->vocab_size());
   std::vector<GenerateResult> results(prompts.size());
+  std::vector<std::vector<int64_t>> tokens;
   std::map<size_t, std::vector<size_t>> by_length;
   for (size_t i = 0; i < prompts.size(); ++i) {
-    check_length(static_cast<int64_t>(prompt_tokens(prompts[i]).size()), options.max_tokens);
+    tokens.push_back(prompt_tokens(prompts[i]));
+    check_length(static_cast<int64_t>(tokens[i].size()), options.max_tokens);
     if (options.num_beams > 1) results[i] = generate(prompts[i], options);
-    by_length[prompts[i].size()].push_back(i);
+    by_length[tokens[i].size()].push_back(i);
   }
   if (options.num_beams > 1) return results;
   for (const auto& [length, all] : by_length) {
@@ -283,9 +290,9 @@ std::vector<GenerateResult> Generator::generate_all(std::span<const std::string>
       const std::span<const size_t> rows = std::span(all).subspan(first, end - first);
       Texts texts;
       for (const size_t i : rows) {
-        texts.prompts.push_back(prompt_tokens(prompts[i]));
+        texts.prompts.push_back(tokens[i]);
         texts.seeds.push_back(static_cast<int64_t>(static_cast<uint64_t>(options.sampling.seed) + i));
-        texts.writers.emplace_back(options);
+        texts.writers.emplace_back(*tokenizer_, tokens[i], options);
       }
       std::vector<GenerateResult> written = write(std::move(texts), options);
       for (size_t row = 0; row < rows.size(); ++row) results[rows[row]] = std::move(written[row]);

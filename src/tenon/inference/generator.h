@@ -13,10 +13,11 @@
 #include "tenon/inference/load_model.h"
 #include "tenon/inference/model_runner.h"
 #include "tenon/inference/text_writer.h"
+#include "tenon/text/tokenizer.h"
 
 namespace tenon {
 
-// A model of bytes (tenon/data/byte_vocab.h), unrolled for decoding, on one device. The prompt goes in by pieces of up
+// A model of text, unrolled for decoding, on one device. The prompt goes in by pieces of up
 // to kPrefillTokens; programs are compiled once for each power of two of a piece's and of the sequence's length, and of
 // the number of texts.
 class Generator {
@@ -29,12 +30,12 @@ class Generator {
 
   // From the newest good checkpoint under `dir`, or the one that `dir` is. The classes its config names must be in the
   // global registry. Throws `not_found` (when it has no means, where these are asked for, too), `damaged`,
-  // `incompatible`, or `unsupported` when the model can't write bytes.
+  // `incompatible`, or `unsupported` when the model can't write text.
   Generator(const std::string& dir, std::shared_ptr<const Backend> backend,
             ParameterSet parameters = ParameterSet::trained);
-  // From a model and its parameters, named as describe_state does. Throws `missing_field`.
+  // From a model and its parameters, named as describe_state does, and its tokenizer. Throws `missing_field`.
   Generator(std::unique_ptr<LanguageModel> model, const std::map<std::string, Literal>& params,
-            std::shared_ptr<const Backend> backend);
+            std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const Backend> backend);
 
   // Of the checkpoint.
   int64_t step() const { return step_; }
@@ -59,10 +60,12 @@ class Generator {
     std::vector<int64_t> seeds;
     std::vector<TextWriter> writers;
   };
+  std::vector<int64_t> prompt_tokens(std::string_view prompt) const;
   std::vector<GenerateResult> write(Texts texts, const GenerateOptions& options);
   GenerateResult search(const std::vector<int64_t>& prompt, const GenerateOptions& options);
   void prepare(int64_t rows, int64_t prompt_length, const GenerateOptions& options, int64_t count);
 
+  std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<ModelRunner> runner_;
   int64_t step_ = 0;
   std::vector<std::string> warnings_;

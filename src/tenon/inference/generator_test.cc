@@ -10,7 +10,6 @@
 #include "tenon/checkpoint/checkpoint_writer.h"
 #include "tenon/config/define.h"
 #include "tenon/config/text.h"
-#include "tenon/data/byte_vocab.h"
 #include "tenon/inference/beam_search.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
@@ -18,6 +17,9 @@
 #include "tenon/nn/register.h"
 #include "tenon/nn/testing/tiny_lm.h"
 #include "tenon/pjrt/plugin.h"
+#include "tenon/text/byte_vocab.h"
+#include "tenon/text/register.h"
+#include "tenon/text/saved_tokenizer.h"
 
 namespace tenon {
 
@@ -115,6 +117,7 @@ class GeneratorTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     register_nn(Registry::global());
+    register_text(Registry::global());
     Registry::global().add<SomeRun, MuteModel, ScriptedModel>();
   }
   void SetUp() override {
@@ -125,24 +128,26 @@ class GeneratorTest : public ::testing::Test {
   ~GeneratorTest() override { remove_tree(dir_).value(); }
 
   Generator tiny() const {
-    return {std::make_unique<CausalLm>(byte_lm(StackForm::unroll)), opinionated_values(StackForm::unroll), backend_};
+    return {std::make_unique<CausalLm>(byte_lm(StackForm::unroll)), opinionated_values(StackForm::unroll), bytes_,
+            backend_};
   }
   Generator scripted(const std::vector<int64_t>& script) const {
     ScriptedModel::Config c;
     c.vocab_size = kByteVocabSize;
     c.script = script;
-    return {std::make_unique<ScriptedModel>(c), {}, backend_};
+    return {std::make_unique<ScriptedModel>(c), {}, bytes_, backend_};
   }
   GenerateResult write(const std::vector<int64_t>& script, std::string_view prompt, int64_t max_tokens) const {
     return scripted(script).generate(prompt, greedy(max_tokens));
   }
   // A checkpoint of `model` in dir_, as a training run leaves one.
-  void save(const Slot<Model>& model, const Values& values) const {
+  void save(const Slot<Model>& model, const Values& values, bool with_tokenizer = true) const {
     SomeRun::Config config;
     config.model = model;
     SaveRequest request;
     request.step = 12;
-    request.files = {{"config.toml", to_toml(config)}};
+    if (with_tokenizer) request.files = tokenizer_files(*bytes_);
+    request.files["config.toml"] = to_toml(config);
     for (const auto& [name, value] : unstack(values)) request.tensors.emplace_back(name, value);
     request.tensors.emplace_back("learner.count", Literal::scalar(DType::f32, 12));
     CheckpointWriter::open(dir_).value().save(request).value();
@@ -153,6 +158,7 @@ class GeneratorTest : public ::testing::Test {
     return e ? e->what() : "";
   }
 
+  const std::shared_ptr<const Tokenizer> bytes_ = open_tokenizer("bytes");
   std::shared_ptr<const Backend> backend_;
   std::string dir_ = testing::TempDir() + "tenon_generator_" + random_suffix();
 };
@@ -221,7 +227,7 @@ TEST_F(GeneratorTest, GreedyIsTheArgmaxOfTheWholeModelAtEveryPlace) {
     const std::string prompt = text_of(length);
     const GenerateResult got = tiny().generate(prompt, greedy(12));
     std::vector<int64_t> ids{kBosToken};
-    for (const int32_t t : encode_bytes(prompt)) ids.push_back(t);
+    for (const int32_t t : bytes_->encode(prompt)) ids.push_back(t);
     const auto prompt_length = static_cast<int64_t>(ids.size());
     ids.insert(ids.end(), got.tokens.begin(), got.tokens.end());
     std::vector<int64_t> want = likeliest(backend_, ids, prompt_length);
@@ -241,7 +247,7 @@ TEST_F(GeneratorTest, TheCacheIsDonatedAndNotCopied) {
   attention_of(c).head_dim = 32;
   auto model = std::make_unique<CausalLm>(c);
   const Values values = initial_values(*model, 1);
-  Generator g(std::move(model), values, backend_);
+  Generator g(std::move(model), values, bytes_, backend_);
   EXPECT_EQ(g.memory().alias, 0);
   g.generate(text_of(1000), with(5));
   // layers x (keys, values) x kv heads x length x head dim x bytes
@@ -461,13 +467,11 @@ TEST_F(GeneratorTest, SaysWhatIsWrongWithADirectory) {
   load_error(ErrorCode::damaged);
 }
 
-TEST_F(GeneratorTest, TheModelMustWriteBytes) {
+TEST_F(GeneratorTest, TheModelMustWriteText) {
   save(MuteModel::Config{}, {});
   EXPECT_THAT(load_error(ErrorCode::unsupported), AllOf(HasSubstr("MuteModel"), HasSubstr("config.toml")));
-  CausalLm::Config words = byte_lm(StackForm::scan);
-  words.vocab_size = 300;
-  save(words, {});
-  EXPECT_THAT(load_error(ErrorCode::unsupported), HasSubstr("300"));
+  save(byte_lm(StackForm::scan), opinionated_values(StackForm::scan), false);
+  EXPECT_THAT(load_error(ErrorCode::unsupported), HasSubstr("has no tokenizer"));
 }
 
 TEST_F(GeneratorTest, ParametersMustBeThoseOfTheModel) {
@@ -475,7 +479,8 @@ TEST_F(GeneratorTest, ParametersMustBeThoseOfTheModel) {
   wide.model_dim = 16;
   save(wide, opinionated_values(StackForm::scan));
   EXPECT_THAT(load_error(ErrorCode::incompatible), HasSubstr("decoder.layers.0.attention.output.weight"));
-  const auto e = error_of([&] { Generator(std::make_unique<CausalLm>(byte_lm(StackForm::unroll)), {}, backend_); });
+  const auto e =
+      error_of([&] { Generator(std::make_unique<CausalLm>(byte_lm(StackForm::unroll)), {}, bytes_, backend_); });
   ASSERT_TRUE(e);
   EXPECT_EQ(e->code(), ErrorCode::missing_field);
   EXPECT_EQ(e->path(), "embedding.weight");

@@ -6,7 +6,7 @@
 #include "tenon/config/access.h"
 #include "tenon/config/text.h"
 #include "tenon/config/tree.h"
-#include "tenon/data/byte_vocab.h"
+#include "tenon/text/saved_tokenizer.h"
 
 namespace tenon {
 namespace {
@@ -39,11 +39,6 @@ std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint) {
         .got(std::string(slot->type().name()))
         .expected("a LanguageModel");
   }
-  if (slot.as<LanguageModel>().vocab_size != kByteVocabSize) {
-    throw cannot_write(checkpoint, "only models of bytes can write text")
-        .got("a vocabulary of " + std::to_string(slot.as<LanguageModel>().vocab_size))
-        .expected(std::to_string(kByteVocabSize));
-  }
   Unroll unroll;
   walk(slot.mutable_get(), unroll);
   return std::unique_ptr<LanguageModel>(static_cast<LanguageModel*>(slot.build().release()));
@@ -66,6 +61,12 @@ std::vector<StateArray> source_arrays(const std::vector<StateArray>& arrays, con
   throw Error(ErrorCode::not_found, "the checkpoint has no running means of parameters")
       .at(checkpoint.path())
       .hint("train with learner.ema, as --set learner.ema.decay=0.999");
+}
+
+std::shared_ptr<const Tokenizer> load_tokenizer(const OpenedCheckpoint& checkpoint) {
+  if (exists(join_path(checkpoint.path(), kTokenizerFile))) return load_tokenizer(checkpoint.path());
+  throw Error(ErrorCode::unsupported, "the checkpoint has no tokenizer: its model wasn't trained on text")
+      .at(checkpoint.path());
 }
 
 std::vector<StateArray> state_arrays(const Module& model) {

@@ -8,14 +8,18 @@
 #include "tenon/checkpoint/checkpoint.h"
 #include "tenon/checkpoint/state_io.h"
 #include "tenon/nn/causal_lm.h"
+#include "tenon/text/tokenizer.h"
 
 namespace tenon {
 
 // The checkpoint that `dir` is, or the newest good one under it. Throws `not_found` or `damaged`.
 OpenedCheckpoint open_checkpoint(const std::string& dir);
 // The `model` of the config that is saved with a checkpoint, its decoders unrolled: one array a layer decodes fastest.
-// Throws `unsupported` unless it is a LanguageModel of bytes.
+// Throws `unsupported` unless it is a LanguageModel.
 std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint);
+// The tokenizer that is saved with it; its class must be in the global registry. Throws `unsupported` when there is
+// none.
+std::shared_ptr<const Tokenizer> load_tokenizer(const OpenedCheckpoint& checkpoint);
 // The arrays a module needs, as files know them.
 std::vector<StateArray> state_arrays(const Module& model);
 

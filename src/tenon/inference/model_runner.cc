@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "tenon/data/byte_vocab.h"
 #include "tenon/inference/sampling.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/functional.h"
@@ -16,12 +15,30 @@ Nest named(const std::vector<std::string>& names, std::span<const Tensor> tensor
   return out;
 }
 
-// Logits of what a text may go on with: bytes and its end.
-Tensor without_special(const Tensor& logits) {
+// The tokens [first, second) and others that never stand for text, but the end.
+std::vector<std::pair<int64_t, int64_t>> textless_ranges(const Tokenizer& tokenizer, int64_t vocab_size) {
+  std::vector<std::pair<int64_t, int64_t>> out;
+  for (int64_t token = 0; token < vocab_size; ++token) {
+    const auto id = static_cast<int32_t>(token);
+    if (!tokenizer.is_special(id) || id == tokenizer.eos_id()) continue;
+    if (!out.empty() && out.back().second == token) {
+      ++out.back().second;
+    } else {
+      out.emplace_back(token, token + 1);
+    }
+  }
+  return out;
+}
+
+// Logits of what a text may go on with: tokens of text and its end.
+Tensor without_special(Tensor logits, const Tokenizer& tokenizer) {
   const Tensor token = iota({DType::i32, logits.dims()}, 1);
-  const Tensor special =
-      logical_and(greater_equal(token, full_like(token, kPadToken)), less(token, full_like(token, kEosToken)));
-  return select(special, full_like(logits, kNeverSampled), logits);
+  for (const auto& [begin, end] : textless_ranges(tokenizer, logits.dims()[1])) {
+    const Tensor special = logical_and(greater_equal(token, full_like(token, static_cast<double>(begin))),
+                                       less(token, full_like(token, static_cast<double>(end))));
+    logits = select(special, full_like(logits, kNeverSampled), logits);
+  }
+  return logits;
 }
 
 // `counts` f32 [B,V] with the tokens `ids` [B,T] up to `last` counted.
@@ -39,8 +56,13 @@ Tensor log_softmax(const Tensor& logits) {
 }  // namespace
 
 ModelRunner::ModelRunner(std::unique_ptr<LanguageModel> model, std::vector<std::string> names,
-                         std::vector<Array> params, std::shared_ptr<const Backend> backend)
-    : model_(std::move(model)), names_(std::move(names)), params_(std::move(params)), backend_(std::move(backend)) {}
+                         std::vector<Array> params, std::shared_ptr<const Tokenizer> tokenizer,
+                         std::shared_ptr<const Backend> backend)
+    : model_(std::move(model)),
+      names_(std::move(names)),
+      params_(std::move(params)),
+      tokenizer_(std::move(tokenizer)),
+      backend_(std::move(backend)) {}
 
 Array ModelRunner::put(const Literal& value) const { return Array::from_literal(backend_, Mesh(), {}, value); }
 
@@ -58,7 +80,7 @@ std::map<std::string, TensorType> ModelRunner::cache_types(int64_t rows, int64_t
 SequenceBatch ModelRunner::start(int64_t rows, int64_t max_length) const {
   SequenceBatch out{rows, max_length, {}};
   for (const auto& [name, type] : cache_types(rows, max_length)) out.state.push_back(put(Literal(type)));
-  out.state.push_back(put(Literal(TensorType{DType::f32, {rows, kByteVocabSize}})));
+  out.state.push_back(put(Literal(TensorType{DType::f32, {rows, vocab_size()}})));
   return out;
 }
 
@@ -81,12 +103,12 @@ std::vector<Tensor> ModelRunner::body(const Key& key, const std::vector<std::str
   results.push_back(counts);
   const Tensor logits = convert(raw, DType::f32);
   if (key.count > 0) {
-    const Tensor sums = log_softmax(without_special(logits)) + expand_dims(rest[4], 1);
+    const Tensor sums = log_softmax(without_special(logits, *tokenizer_)) + expand_dims(rest[4], 1);
     const TopK best = top_k(reshape(sums, {-1}), key.count);
     results.insert(results.end(), {best.values, best.indices});
   } else {
     const SamplingNumbers numbers(rest[3]);
-    const Tensor likely = without_special(penalize_repetition(logits, counts, numbers.repetition_penalty));
+    const Tensor likely = without_special(penalize_repetition(logits, counts, numbers.repetition_penalty), *tokenizer_);
     results.push_back(reshape(sample_token(likely, numbers, rest[4], start + last), {key.rows, 1}));
   }
   return results;
@@ -107,7 +129,7 @@ const Jitted& ModelRunner::program(const Key& key) {
     types.push_back(type);
   }
   const int64_t R = key.rows;
-  types.push_back({DType::f32, {R, kByteVocabSize}});
+  types.push_back({DType::f32, {R, vocab_size()}});
   ProgramSpec spec;
   spec.num_donated = types.size();
   for (const Array& p : params_) types.push_back(p.type());

@@ -1,4 +1,4 @@
-// A language model of bytes (tenon/data/byte_vocab.h) on a device, and the programs that take batches of sequences some
+// A language model of text on a device, and the programs that take batches of sequences some
 // tokens further.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "tenon/nn/causal_lm.h"
 #include "tenon/runtime/jit.h"
+#include "tenon/text/tokenizer.h"
 
 namespace tenon {
 
@@ -33,11 +34,12 @@ class ModelRunner {
  public:
   // `params` by the names that describe_state gives.
   ModelRunner(std::unique_ptr<LanguageModel> model, std::vector<std::string> names, std::vector<Array> params,
-              std::shared_ptr<const Backend> backend);
+              std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const Backend> backend);
+  int64_t vocab_size() const { return model_->vocab_size(); }
 
   SequenceBatch start(int64_t rows, int64_t max_length) const;
-  // The tokens i32 [rows,1] that follow: sample_token's of `numbers` f32[5] and `keys` u32[rows,2], of bytes and the
-  // end of the text alone.
+  // The tokens i32 [rows,1] that follow: sample_token's of `numbers` f32[5] and `keys` u32[rows,2], of text and its end
+  // alone.
   Array sample(SequenceBatch& batch, const NextTokens& next, const Array& numbers, const Array& keys);
 
   // The best continuations of all rows by one token, best first: sums of `scores` f32 [rows] and the log-probability,
@@ -71,6 +73,7 @@ class ModelRunner {
   std::unique_ptr<LanguageModel> model_;
   std::vector<std::string> names_;
   std::vector<Array> params_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
   std::shared_ptr<const Backend> backend_;
   CompileCache cache_;
   std::map<Key, Jitted> programs_;

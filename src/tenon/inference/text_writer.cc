@@ -2,16 +2,17 @@
 
 #include <algorithm>
 
-#include "tenon/data/byte_vocab.h"
-
 namespace tenon {
 
-TextWriter::TextWriter(const GenerateOptions& options, std::function<void(std::string_view)> on_text)
+TextWriter::TextWriter(const Tokenizer& tokenizer, std::span<const int64_t> prompt, const GenerateOptions& options,
+                       std::function<void(std::string_view)> on_text)
     : max_tokens_(options.max_tokens),
       end_tokens_(options.stop_tokens),
       on_text_(std::move(on_text)),
+      stream_(tokenizer),
       stops_(options.stop) {
-  end_tokens_.push_back(kEosToken);
+  end_tokens_.push_back(tokenizer.eos_id());
+  for (const int64_t token : prompt) stream_.skip(static_cast<int32_t>(token));
   done_ = max_tokens_ == 0;
 }
 
@@ -30,8 +31,7 @@ bool TextWriter::push(int64_t token) {
     end(FinishReason::end_token);
   } else {
     result_.tokens.push_back(static_cast<int32_t>(token));
-    const char byte = static_cast<char>(token);
-    give(stops_.push(utf8_.push(std::string_view(&byte, 1))));
+    give(stops_.push(stream_.push(static_cast<int32_t>(token))));
     if (stops_.found()) {
       end(FinishReason::stop_string);
       return false;
@@ -39,7 +39,7 @@ bool TextWriter::push(int64_t token) {
     if (static_cast<int64_t>(result_.tokens.size()) == max_tokens_) end(FinishReason::max_tokens);
   }
   if (!done_) return true;
-  give(stops_.push(utf8_.finish()));
+  give(stops_.push(stream_.finish()));
   if (stops_.found()) {
     end(FinishReason::stop_string);
   } else {

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tenon/inference/generate_options.h"
 #include "tenon/inference/stop_strings.h"
-#include "tenon/inference/utf8.h"
+#include "tenon/text/token_stream.h"
 
 namespace tenon {
 
@@ -25,11 +26,13 @@ struct GenerateResult {
   double prefill_seconds = 0, decode_seconds = 0;
 };
 
-// One text of a byte model in the making.
+// One text in the making.
 class TextWriter {
  public:
-  // `on_text` gets whole characters as they are made; may be empty.
-  explicit TextWriter(const GenerateOptions& options, std::function<void(std::string_view)> on_text = {});
+  // The text goes on behind `prompt`. `on_text` gets whole characters as they are made; may be empty. The tokenizer
+  // must outlive it.
+  TextWriter(const Tokenizer& tokenizer, std::span<const int64_t> prompt, const GenerateOptions& options,
+             std::function<void(std::string_view)> on_text = {});
   // The next token. Returns whether the text goes on; when it doesn't, `result` is complete.
   bool push(int64_t token);
   bool done() const { return done_; }
@@ -42,7 +45,7 @@ class TextWriter {
   int64_t max_tokens_;
   std::vector<int64_t> end_tokens_;
   std::function<void(std::string_view)> on_text_;
-  Utf8Stream utf8_;
+  TokenStream stream_;
   StopStrings stops_;
   GenerateResult result_;
   bool done_ = false;

@@ -14,6 +14,7 @@ class LanguageModel : public Model {
     Required<int64_t> vocab_size;
     TENON_FIELDS(vocab_size)
   };
+  int64_t vocab_size() const { return vocab_size_; }
   virtual Nest init_cache(int64_t batch_size, int64_t max_len) const = 0;
   // The next T tokens ids i32 [B,T] of sequences that are `start` long; returns the cache and the logits f32 [B,V]
   // behind token `last` (i32 scalar, 0 … T-1) of them. Tokens after `last` are padding: the next call overwrites them.
@@ -21,7 +22,10 @@ class LanguageModel : public Model {
                                               const Tensor& last) const = 0;
 
  protected:
-  explicit LanguageModel(const Config& config) : Model(config) {}
+  explicit LanguageModel(const Config& config) : Model(config), vocab_size_(config.vocab_size) {}
+
+ private:
+  int64_t vocab_size_;
 };
 
 // Embedding, decoder, head; predicts the next token.

@@ -11,6 +11,7 @@
 #include "tenon/base/text.h"
 #include "tenon/config/text.h"
 #include "tenon/data/prefetch.h"
+#include "tenon/text/saved_tokenizer.h"
 #include "tenon/trainer/summary_jsonl.h"
 #include "tenon/trainer/summary_tensorboard.h"
 #include "tenon/trainer/trace_step.h"
@@ -23,6 +24,13 @@ bool is_due(int64_t step, int64_t every) { return every > 0 && step % every == 0
 // A step may be skipped though it is finite: when its gradient norm stands out.
 bool is_finite_step(const Scalars& metrics) {
   return std::isfinite(metrics.at("loss")) && std::isfinite(metrics.at("grad_norm"));
+}
+
+// What the labels' text costs, by its bytes; none where these aren't known.
+std::optional<double> bits_per_byte(const EvalResult& eval, const Dataset& held_out) {
+  const std::optional<int64_t> bytes = held_out.num_text_bytes();
+  if (!bytes || *bytes == 0) return std::nullopt;
+  return eval.loss * eval.num_tokens / static_cast<double>(*bytes) / std::numbers::ln2;
 }
 
 }  // namespace
@@ -265,10 +273,12 @@ void Run::evaluate() {
   if (!eval) return;
   evaluated_step_ = step_;
   result_.eval_loss = eval->loss;
-  result_.bits_per_byte = eval->loss / std::numbers::ln2;
-  log_.line(fmt::format("eval at step {}: loss {:.4f}  bits_per_byte {:.4f}", step_, *result_.eval_loss,
-                        *result_.bits_per_byte));
-  write_summaries(step_, {{"eval/loss", *result_.eval_loss}, {"eval/bits_per_byte", *result_.bits_per_byte}});
+  result_.bits_per_byte = bits_per_byte(*eval, *held_out_);
+  Scalars out{{"eval/loss", eval->loss}};
+  if (result_.bits_per_byte) out["eval/bits_per_byte"] = *result_.bits_per_byte;
+  log_.line(fmt::format("eval at step {}: loss {:.4f}{}", step_, eval->loss,
+                        result_.bits_per_byte ? fmt::format("  bits_per_byte {:.4f}", *result_.bits_per_byte) : ""));
+  write_summaries(step_, out);
 }
 
 void Run::save() {
@@ -276,7 +286,8 @@ void Run::save() {
   SaveRequest request;
   request.step = step_;
   request.tensors = session_->export_state();
-  request.files = {{"config.toml", config_text_}};
+  if (const auto tokenizer = trainer_.data().tokenizer()) request.files = tokenizer_files(*tokenizer);
+  request.files["config.toml"] = config_text_;
   request.metadata = {{"train_loss", format_float(result_.train_loss)}};
   saver_->save(std::move(request));
   saved_step_ = step_;

@@ -6,8 +6,9 @@
 #include "tenon/config/define.h"
 #include "tenon/config/validate.h"
 #include "tenon/data/dataset.h"
-#include "tenon/nn/model.h"
+#include "tenon/nn/causal_lm.h"
 #include "tenon/optim/learner.h"
+#include "tenon/text/tokenizer.h"
 #include "tenon/trainer/run.h"
 
 namespace tenon {
@@ -50,11 +51,29 @@ std::string format_final(const TrainResult& r) {
                      r.train_loss, optional(r.eval_loss), optional(r.bits_per_byte), r.tokens_per_s);
 }
 
+namespace {
+
+void check_vocabulary(const Slot<Model>& model, const Dataset& data) {
+  const std::shared_ptr<const Tokenizer> tokenizer = data.tokenizer();
+  if (tokenizer == nullptr || !model.is<LanguageModel>()) return;
+  const Required<int64_t>& vocab_size = model.as<LanguageModel>().vocab_size;
+  if (vocab_size >= tokenizer->vocab_size()) return;
+  throw Error(ErrorCode::invalid_argument, "the data has tokens that the model doesn't know")
+      .at("model.vocab_size")
+      .got(std::to_string(vocab_size))
+      .expected(fmt::format("at least {}, the tokenizer's vocabulary", tokenizer->vocab_size()))
+      .hint("choose a larger vocab_size, or prepare the data with a smaller tokenizer");
+}
+
+}  // namespace
+
 Trainer::Trainer(const Config& config)
     : config_(config),
       model_(build_part("model", config.model)),
       learner_(build_part("learner", config.learner)),
-      data_(build_part("data", config.data)) {}
+      data_(build_part("data", config.data)) {
+  check_vocabulary(config.model, *data_);
+}
 Trainer::~Trainer() = default;
 
 TrainResult Trainer::run(const RunOptions& options) const { return Run(*this, options).train(); }

@@ -12,6 +12,7 @@
 #include "tenon/checkpoint/checkpoint.h"
 #include "tenon/config/text.h"
 #include "tenon/data/dataset.h"
+#include "tenon/nn/testing/tiny_lm.h"
 #include "tenon/optim/learner.h"
 #include "tenon/trainer/test_run.h"
 
@@ -42,6 +43,18 @@ TEST_F(RunTest, TrainsLogsEvaluatesAndSaves) {
   EXPECT_EQ(saved.type("embedding").value(), (TensorType{DType::f32, {259, 8}}));
   EXPECT_EQ(saved.type("learner.v.layers.2.b").value(), (TensorType{DType::f32, {8}}));
   EXPECT_EQ(saved.read("seen").value().as_double(0), 40 * 8 * 16);
+  EXPECT_THAT(saved.file("tokenizer.toml").value(), HasSubstr("BytesTokenizer"));
+}
+
+TEST_F(RunTest, TheModelMustKnowTheTokensOfTheData) {
+  Trainer::Config c = config(1);
+  CausalLm::Config model = tiny_lm(StackForm::scan);
+  model.vocab_size = 100;
+  c.model = model;
+  const Error e = failure("run", c);
+  EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(e.path(), "model.vocab_size");
+  EXPECT_THAT(e.what(), HasSubstr("got 100, expected at least 259"));
 }
 
 TEST_F(RunTest, ResumedRunIsTheUnbrokenOneToTheBit) {

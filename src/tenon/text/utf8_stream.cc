@@ -1,4 +1,4 @@
-#include "tenon/inference/utf8.h"
+#include "tenon/text/utf8_stream.h"
 
 #include "tenon/base/utf8.h"
 

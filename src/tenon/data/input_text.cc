@@ -1,0 +1,222 @@
+#include "tenon/data/input_text.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tenon/base/file.h"
+#include "tenon/base/text.h"
+#include "tenon/base/utf8.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kEndings[] = {".txt", ".jsonl", ".jsonl.gz"};
+
+bool is_input(std::string_view name) {
+  return std::any_of(std::begin(kEndings), std::end(kEndings), [&](std::string_view e) { return name.ends_with(e); });
+}
+
+Status add_inputs(const std::string& path, bool named, std::vector<std::string>& files) {
+  if (!exists(path)) return Error(ErrorCode::not_found, "no such file or folder").at(path);
+  if (!is_dir(path)) {
+    if (is_input(path)) {
+      files.push_back(path);
+    } else if (named) {
+      return Error(ErrorCode::unsupported, "not a file of texts")
+          .at(path)
+          .expected("a name that ends in .txt, .jsonl or .jsonl.gz");
+    }
+    return {};
+  }
+  const Result<std::vector<std::string>> names = list_dir(path);
+  if (!names.ok()) return names.error();
+  const size_t before = files.size();
+  for (const std::string& name : *names) {
+    if (Status added = add_inputs(join_path(path, name), false, files); !added.ok()) return added;
+  }
+  if (!named || files.size() > before) return {};
+  return Error(ErrorCode::not_found, "no .txt, .jsonl or .jsonl.gz in the folder").at(path);
+}
+
+Error too_long(const std::string& path, uint64_t offset) {
+  return Error(ErrorCode::unsupported, fmt::format("the document at byte {} is too long", offset))
+      .at(path)
+      .expected(fmt::format("at most {}", format_bytes(TextReader::kMaxDocumentBytes)))
+      .hint("cut it into several");
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> list_inputs(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (const Status added = add_inputs(path, true, files); !added.ok()) return added.error();
+  }
+  return files;
+}
+
+// The lines of a file, unpacked where it is packed.
+class TextReader::Lines {
+ public:
+  explicit Lines(const std::string& path) : path_(path), buffer_(size_t{1} << 18, '\0') {
+    file_.reset(gzopen(path.c_str(), "rb"));
+    if (file_ == nullptr) throw Error(ErrorCode::io, "the file can't be opened").at(path);
+    gzbuffer(file_.get(), 1 << 17);
+    fill();
+    if (path.ends_with(".gz") && end_ > 0 && gzdirect(file_.get()) != 0) {
+      throw Error(ErrorCode::damaged, "not a gzip file").at(path).hint("name it .jsonl if it isn't packed");
+    }
+  }
+
+  // The next line without its end.
+  std::optional<RawText> next() {
+    if (at_ == end_ && !fill()) return std::nullopt;
+    RawText out{{}, &path_, offset_, ++line_};
+    for (bool ended = false; !ended && (at_ < end_ || fill());) {
+      const auto begin = buffer_.begin() + static_cast<int64_t>(at_),
+                 end = buffer_.begin() + static_cast<int64_t>(end_);
+      const auto newline = std::find(begin, end, '\n');
+      ended = newline != end;
+      out.bytes.append(begin, newline);
+      const size_t taken = static_cast<size_t>(newline - begin) + (ended ? 1 : 0);
+      at_ += taken;
+      offset_ += taken;
+      if (out.bytes.size() > kMaxDocumentBytes) throw too_long(path_, out.offset);
+    }
+    return out;
+  }
+  bool empty() const { return offset_ == 0 && end_ == 0; }
+  uint64_t bytes_read() const { return static_cast<uint64_t>(std::max<z_off_t>(gzoffset(file_.get()), 0)); }
+
+ private:
+  struct Close {
+    void operator()(gzFile file) const { gzclose(file); }
+  };
+
+  bool fill() {
+    const int count = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
+    int code = Z_OK;
+    const char* message = gzerror(file_.get(), &code);
+    if (count < 0 || code == Z_BUF_ERROR) {
+      throw Error(ErrorCode::damaged, fmt::format("the file can't be unpacked behind byte {} of its text", offset_))
+          .at(path_)
+          .got(quote_text(message))
+          .hint("get it again: it is cut or changed");
+    }
+    at_ = 0;
+    end_ = static_cast<size_t>(count);
+    return count > 0;
+  }
+
+  const std::string& path_;
+  std::unique_ptr<gzFile_s, Close> file_;
+  std::string buffer_;
+  size_t at_ = 0, end_ = 0;
+  uint64_t offset_ = 0, line_ = 0;
+};
+
+TextReader::TextReader(std::vector<std::string> files) : files_(std::move(files)) {
+  for (const std::string& file : files_) total_ += file_size(file).value();
+}
+TextReader::~TextReader() = default;
+
+uint64_t TextReader::bytes_read() const { return done_ + (lines_ ? lines_->bytes_read() : 0); }
+
+std::optional<RawText> TextReader::next() {
+  while (true) {
+    if (lines_) {
+      while (std::optional<RawText> line = lines_->next()) {
+        if (line->bytes.find_first_not_of(" \t\r") != std::string::npos) return line;
+      }
+      lines_.reset();
+      done_ += file_size(files_[file_ - 1]).value();
+    }
+    if (file_ == files_.size()) return std::nullopt;
+    const std::string& path = files_[file_++];
+    if (path.ends_with(".txt")) {
+      if (std::optional<RawText> text = whole_file(path)) return text;
+      continue;
+    }
+    lines_ = std::make_unique<Lines>(path);
+    if (lines_->empty()) empty_.push_back(path);
+  }
+}
+
+std::optional<RawText> TextReader::whole_file(const std::string& path) {
+  const uint64_t size = file_size(path).value();
+  if (size > kMaxDocumentBytes) throw too_long(path, 0);
+  RawText out{read_file(path, kMaxDocumentBytes).value(), &path, 0, 0};
+  done_ += size;
+  if (!out.bytes.empty()) return out;
+  empty_.push_back(path);
+  return std::nullopt;
+}
+
+namespace {
+
+// Where the first byte that no text has is; the end when there is none.
+size_t find_bad(std::string_view text, size_t from) {
+  const size_t zero = std::min(text.find('\0', from), text.size());
+  return from + utf8_prefix(text.substr(from, zero - from));
+}
+
+std::string replace_bad(std::string_view text) {
+  std::string out;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t bad = find_bad(text, at);
+    out += text.substr(at, bad - at);
+    if (bad < text.size()) out += "\xEF\xBF\xBD";
+    at = bad + 1;
+  }
+  return out;
+}
+
+Error bad_line(const RawText& raw, const std::string& what) {
+  return Error(ErrorCode::damaged, what).at(fmt::format("{}:{}", *raw.path, raw.line)).got(quote_text(raw.bytes));
+}
+
+std::string member_text(const RawText& raw, const std::string& field) {
+  nlohmann::json json = nlohmann::json::parse(raw.bytes, nullptr, false);
+  if (json.is_discarded()) throw bad_line(raw, "the line isn't JSON");
+  if (!json.is_object() || !json.contains(field)) {
+    std::vector<std::string> names;
+    if (json.is_object()) {
+      for (const auto& [name, value] : json.items()) names.push_back(name);
+    }
+    throw bad_line(raw, "the line has no member " + quote_text(field))
+        .hint("--field names the one that has the text")
+        .expected(names.empty() ? "an object" : "one of " + quote_text(join(names, ", ")));
+  }
+  nlohmann::json& value = json.at(field);
+  if (!value.is_string()) throw bad_line(raw, "the member " + quote_text(field) + " is not a string");
+  return std::move(value.get_ref<std::string&>());
+}
+
+}  // namespace
+
+CleanText clean_text(RawText raw, const TextOptions& options) {
+  const size_t bad_raw = find_bad(raw.bytes, 0);
+  CleanText out{{}, bad_raw < raw.bytes.size()};
+  if (out.bad && options.bad_text == BadText::skip) return out;
+  if (out.bad && options.bad_text == BadText::replace) raw.bytes = replace_bad(raw.bytes);
+  if (!out.bad || options.bad_text == BadText::replace) {
+    out.text = raw.line > 0 ? member_text(raw, options.field) : std::move(raw.bytes);
+    if (find_bad(out.text, 0) == out.text.size()) return out;
+    // A zero byte that JSON spells out.
+    out.bad = true;
+    if (options.bad_text == BadText::skip) return {{}, true};
+    if (options.bad_text == BadText::replace) return {replace_bad(out.text), true};
+  }
+  // A zero byte that JSON spells out has no place of its own.
+  const bool in_file = bad_raw < raw.bytes.size(), zero = !in_file || raw.bytes[bad_raw] == '\0';
+  throw Error(ErrorCode::damaged, fmt::format("the text {} at byte {}", zero ? "has a zero byte" : "isn't UTF-8",
+                                              raw.offset + (in_file ? bad_raw : 0)))
+      .at(raw.line > 0 ? fmt::format("{}:{}", *raw.path, raw.line) : *raw.path)
+      .hint("convert the file to UTF-8, or choose --bad_text replace or skip");
+}
+
+}  // namespace tenon

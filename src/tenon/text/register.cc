@@ -1,0 +1,11 @@
+#include "tenon/text/register.h"
+
+#include "tenon/config/registry.h"
+#include "tenon/text/bytes_tokenizer.h"
+#include "tenon/text/sentencepiece_tokenizer.h"
+
+namespace tenon {
+
+void register_text(Registry& registry) { registry.add<BytesTokenizer, SentencePieceTokenizer>(); }
+
+}  // namespace tenon
