@@ -100,25 +100,30 @@ class ScanPrinter {
   // No steps: a slice of no rows isn't allowed even where it is never run.
   void print_nothing() {
     for (size_t i = 0; i < op_.results.size(); ++i) {
-      w_.bind(op_.results[i], i < carry_ ? w_.name(op_.operands[i]) : zeros(w_.type(op_.results[i])));
+      w_.bind(op_.results[i], i < carry_ ? w_.name(op_.operands[i]) : filled(w_.type(op_.results[i]), 0));
     }
   }
 
-  std::string zeros(const TensorType& type) {
-    const std::string zero = w_.fresh(), buffer = w_.fresh();
+  std::string filled(const TensorType& type, int64_t value) {
+    const std::string number = w_.fresh(), buffer = w_.fresh();
     const TensorType scalar{type.dtype, {}};
-    w_.line(fmt::format("{} = stablehlo.constant {}", zero, hlo_dense(Literal(scalar))));
-    w_.line(fmt::format("{} = stablehlo.broadcast_in_dim {}, dims = [] : ({}) -> {}", buffer, zero, hlo_type(scalar),
+    const Literal literal = is_float(type.dtype) ? Literal::scalar(type.dtype, static_cast<double>(value))
+                                                 : Literal::scalar_int(type.dtype, value);
+    w_.line(fmt::format("{} = stablehlo.constant {}", number, hlo_dense(literal)));
+    w_.line(fmt::format("{} = stablehlo.broadcast_in_dim {}, dims = [] : ({}) -> {}", buffer, number, hlo_type(scalar),
                         hlo_type(type)));
     return buffer;
   }
 
-  // One buffer a stacked result, all of zeros that the loop overwrites.
+  // One buffer a stacked result, of a number that means nothing: the loop overwrites all. Equal buffers would become
+  // one that the compiler copies for each result.
   void add_buffers() {
+    constexpr size_t kNumbers = 16;
     first_buffer_ = vars_.size();
     for (size_t i = carry_; i < op_.results.size(); ++i) {
       const TensorType& type = w_.type(op_.results[i]);
-      vars_.add(w_, zeros(type), hlo_type(type));
+      const size_t number = (i - carry_) % (type.dtype == DType::i1 ? 2 : kNumbers);
+      vars_.add(w_, filled(type, static_cast<int64_t>(number)), hlo_type(type));
     }
   }
 
