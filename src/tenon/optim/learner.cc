@@ -36,11 +36,6 @@ Nest own_state(const Optimizer& optimizer, const ParamInfo& param, const Nest& s
   return out;
 }
 
-// `next` where `applied`, else `before`, bit for bit.
-Tensor keep_unless(const Tensor& applied, const Tensor& next, const Tensor& before) {
-  return select(broadcast_to(applied, next.dims()), next, before);
-}
-
 }  // namespace
 
 Tensor global_norm(const Nest& tensors) {
@@ -145,8 +140,8 @@ Learner::Update Learner::update(const std::vector<ParamInfo>& params, const Nest
     if (!param.trainable) continue;
     const Tensor& value = values.at(param.path);
     const Nest own = own_state(*optimizer_, param, state);
-    const auto [next, after] =
-        update_one({param, value, grads.at(param.path) * factor, own, scalars, num_updates}, state);
+    const Tensor grad = grads.at(param.path) * factor;
+    const auto [next, after] = update_one({param, value, grad, own, scalars, num_updates, out.applied}, state);
     out.values.emplace(param.path, keep_unless(out.applied, next, value));
     for (const auto& [name, array] : after) out.state.emplace(name, keep_unless(out.applied, array, state.at(name)));
   }

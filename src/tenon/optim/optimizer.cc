@@ -28,6 +28,10 @@ int64_t stack_rank(const ParamInfo& param) { return param.stack > 0 ? 1 : 0; }
 
 Tensor spread(const Tensor& scalar, const Tensor& like) { return broadcast_to(scalar, like.dims()); }
 
+Tensor keep_unless(const Tensor& applied, const Tensor& next, const Tensor& before) {
+  return select(spread(applied, next), next, before);
+}
+
 Tensor decoupled_step(const OptimizerArgs& args, const Tensor& direction) {
   const Tensor decay = args.scalars.at("weight_decay") * args.param.decay_scale;
   const Tensor change = spread(decay, direction) * args.value + direction;

@@ -24,6 +24,7 @@ struct OptimizerArgs {
   // [L,1,…]: spread takes both.
   Nest scalars;
   Tensor num_updates;  // f32 scalar: 1 at the first update; skipped steps don't count
+  Tensor applied;      // i1 scalar: where false, value and state stay as they were, whatever the rule returns
 };
 
 // A rule that works on one parameter at a time. Padding must stay zero: from zero value, gradient and state to zero.
@@ -55,6 +56,8 @@ int64_t stack_rank(const ParamInfo& param);
 
 // A scalar (or one for each layer, [L,1,…]) for every element of `like`.
 Tensor spread(const Tensor& scalar, const Tensor& like);
+// `next` where `applied`, an i1 scalar, else `before`, bit for bit.
+Tensor keep_unless(const Tensor& applied, const Tensor& next, const Tensor& before);
 // The parameter after a step along -`direction`, with decoupled weight decay (Loshchilov & Hutter 2019):
 // p - learning_rate (weight_decay decay_scale p + direction), from the scalars "learning_rate" and "weight_decay".
 Tensor decoupled_step(const OptimizerArgs& args, const Tensor& direction);

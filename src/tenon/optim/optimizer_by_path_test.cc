@@ -77,7 +77,9 @@ std::vector<Literal> update(const Optimizer& optimizer, const ParamInfo& param, 
     Nest numbers;
     size_t position = 3;
     for (const auto& [name, value] : scalars) numbers.emplace(name, t[position++]);
-    const auto [next, state] = optimizer.update({param, t[0], t[1], optimizer.init(param, t[0]), numbers, t[2]});
+    const Tensor applied = full({DType::i1, {}}, 1);
+    const auto [next, state] =
+        optimizer.update({param, t[0], t[1], optimizer.init(param, t[0]), numbers, t[2], applied});
     return std::vector<Tensor>{next, state.at("m"), state.at("v")};
   });
   return interpret(graph, args);
