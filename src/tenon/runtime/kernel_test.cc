@@ -130,14 +130,19 @@ TEST_F(Kernels, ProductsOfMatrices) {
     out.push_back(dot_general(t[0], t[1], {{}, {}, {0}, {1}}));
     return out;
   };
-  const std::vector<TensorType> types{{DType::bf16, {70, 65}}, {DType::bf16, {65, 70}}};
-  const std::vector<Literal> args{sample(types[0], -1, 1), sample(types[1], -1, 1, 1)};
-  const Jitted f = jit(Backend::open("cpu"), types, body);
-  const std::vector<KernelChoice>& kernels = f.executable().program().kernels;
-  ASSERT_EQ(kernels.size(), 1U);
-  EXPECT_EQ(to_string(kernels[0]), "dot_general x4 by cpu_dot");
-  const std::vector<Literal> got = f(args), want = interpret(make_graph(types, body), args);
-  for (size_t i = 0; i < 4; ++i) EXPECT_LE(relative(got[i], want[i]), 0x1p-7) << i;
+  const auto expect_right = [&](DType dtype, const std::string& choice, double tolerance) {
+    const std::vector<TensorType> types{{dtype, {70, 65}}, {dtype, {65, 70}}};
+    const std::vector<Literal> args{sample(types[0], -1, 1), sample(types[1], -1, 1, 1)};
+    const Jitted f = jit(Backend::open("cpu"), types, body);
+    const std::vector<KernelChoice>& kernels = f.executable().program().kernels;
+    ASSERT_EQ(kernels.size(), 1U);
+    EXPECT_EQ(to_string(kernels[0]), choice);
+    const std::vector<Literal> got = f(args), want = interpret(make_graph(types, body), args);
+    for (size_t i = 0; i < 4; ++i) EXPECT_LE(relative(got[i], want[i]), tolerance) << i;
+  };
+  expect_right(DType::bf16, "dot_general x4 by cpu_dot", 0x1p-7);
+  // Of f32, the two whose left side is read by rows.
+  expect_right(DType::f32, "dot_general x2 by cpu_dot", 1e-5);
 }
 
 TEST_F(Kernels, ProductsThatStayWithTheCompiler) {
@@ -148,7 +153,8 @@ TEST_F(Kernels, ProductsThatStayWithTheCompiler) {
   };
   EXPECT_EQ(taken(DType::bf16, 64), has_dot());
   EXPECT_FALSE(taken(DType::bf16, 63));
-  EXPECT_FALSE(taken(DType::f32, 64));
+  EXPECT_EQ(taken(DType::f32, 64), has_dot());
+  EXPECT_FALSE(taken(DType::f32, 63));
   EXPECT_FALSE(taken(DType::f16, 64));
   EXPECT_FALSE(taken(DType::f64, 64));
   const std::vector<TensorType> types{{DType::bf16, {64, 64}}, {DType::bf16, {64, 64}}};

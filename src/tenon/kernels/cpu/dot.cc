@@ -1,6 +1,7 @@
 #include "tenon/kernels/cpu/dot.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tenon/base/error.h"
 #include "tenon/kernels/cpu/scratch.h"
@@ -8,8 +9,9 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-// Both operands are packed into panels of columns. A word of 32 bits is what an instruction takes of one column: a pair
-// of neighbours along K.
+// Operands are packed into panels of columns. A word of 32 bits is what an instruction takes of one column: a float, or
+// a pair of bf16 neighbours along K. Where these lie side by side, words of the left side are taken from where they
+// are.
 namespace tenon {
 namespace {
 
@@ -17,6 +19,7 @@ namespace {
 
 constexpr int64_t kLanes = 16, kRows = 8, kColumns = 3 * kLanes;
 constexpr int64_t kTaskRows = 64, kTaskColumns = 8 * kColumns;
+constexpr int64_t kPackWords = 64, kPackStep = 4;
 constexpr int64_t kWords = 1024;  // a panel of so many stays in the second cache
 
 int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -25,15 +28,25 @@ __mmask16 first_lanes(int64_t n) {
 }
 
 // An operand: `columns` columns of `depth` elements along K.
+template <class E>
 struct Operand {
-  const uint16_t* data;
+  static constexpr int64_t kPerWord = 4 / sizeof(E);
+  const E* data;
   bool by_depth;  // [depth, columns], not [columns, depth]
   int64_t columns, depth;
-  int64_t words() const { return pieces(depth, 2); }
+  int64_t words() const { return pieces(depth, kPerWord); }
 };
 
 // Word w of columns [c, c + 16). Nothing is read outside of the operand; what would lie there is 0.
-TENON_AVX512 inline __m512i words_at(const Operand& x, int64_t c, int64_t w) {
+TENON_AVX512 inline __m512i words_at(const Operand<float>& x, int64_t c, int64_t w) {
+  const __mmask16 mask = first_lanes(x.columns - c);
+  if (x.by_depth) return _mm512_castps_si512(_mm512_maskz_loadu_ps(mask, x.data + w * x.columns + c));
+  alignas(64) float words[kLanes] = {};
+  const int64_t live = std::min(kLanes, x.columns - c);
+  for (int64_t i = 0; i < live; ++i) words[i] = x.data[(c + i) * x.depth + w];
+  return _mm512_castps_si512(_mm512_load_ps(words));
+}
+TENON_AVX512 inline __m512i words_at(const Operand<uint16_t>& x, int64_t c, int64_t w) {
   const __mmask16 mask = first_lanes(x.columns - c);
   const bool odd_end = 2 * w + 1 == x.depth;
   if (x.by_depth) {
@@ -81,7 +94,8 @@ TENON_AVX512 inline void transpose(__m512i (&r)[kLanes]) {
 
 // Packs words [w, end) of 16 columns from c: word 0 of all lies at `to`, word 1 at to + width. With `second`, the last
 // 8 columns lie there instead.
-TENON_AVX512 void pack_vector(const Operand& x, int64_t c, int64_t w, int64_t end, uint32_t* to, int64_t width,
+template <class E>
+TENON_AVX512 void pack_vector(const Operand<E>& x, int64_t c, int64_t w, int64_t end, uint32_t* to, int64_t width,
                               uint32_t* second) {
   const auto store = [&](int64_t at, __m512i v) TENON_AVX512 {
     if (second == nullptr) return _mm512_storeu_si512(to + at * width, v);
@@ -89,9 +103,9 @@ TENON_AVX512 void pack_vector(const Operand& x, int64_t c, int64_t w, int64_t en
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(second + at * width), _mm512_extracti64x4_epi64(v, 1));
   };
   if (!x.by_depth && c + kLanes <= x.columns) {
-    for (; w + kLanes <= end && 2 * (w + kLanes) <= x.depth; w += kLanes) {
+    for (; w + kLanes <= end && (w + kLanes) * x.kPerWord <= x.depth; w += kLanes) {
       __m512i r[kLanes];
-      for (int64_t i = 0; i < kLanes; ++i) r[i] = _mm512_loadu_si512(x.data + (c + i) * x.depth + 2 * w);
+      for (int64_t i = 0; i < kLanes; ++i) r[i] = _mm512_loadu_si512(x.data + (c + i) * x.depth + w * x.kPerWord);
       transpose(r);
       for (int64_t i = 0; i < kLanes; ++i) store(w + i, r[i]);
     }
@@ -99,52 +113,78 @@ TENON_AVX512 void pack_vector(const Operand& x, int64_t c, int64_t w, int64_t en
   for (; w < end; ++w) store(w, words_at(x, c, w));
 }
 
+// 8 rows of words: those of a panel, or each row where it is.
+struct Panel {
+  const uint32_t* words;
+  TENON_AVX512 __m512i at(int64_t w, int r) const { return _mm512_set1_epi32(static_cast<int>(words[w * kRows + r])); }
+};
+template <class E>
+struct InPlace {
+  const E* rows[kRows];
+  TENON_AVX512 __m512i at(int64_t w, int r) const {
+    int word;
+    std::memcpy(&word, rows[r] + w * Operand<E>::kPerWord, sizeof(word));
+    return _mm512_set1_epi32(word);
+  }
+};
+
+TENON_AVX512 inline __m512 multiply_add(float, __m512i a, __m512i b, __m512 c) {
+  return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), c);
+}
+TENON_AVX512 inline __m512 multiply_add(uint16_t, __m512i a, __m512i b, __m512 c) {
+  return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
+}
+
 // 8 rows and V vectors of the result.
-template <int V>
-TENON_AVX512 inline void add_products(const uint32_t* a, const uint32_t* b, int64_t words, __m512 (&sum)[kRows][V]) {
-  for (int64_t w = 0; w < words; ++w, a += kRows, b += V * kLanes) {
+template <class E, class Rows, int V>
+TENON_AVX512 inline void add_products(const Rows& a, const uint32_t* b, int64_t words, __m512 (&sum)[kRows][V]) {
+  for (int64_t w = 0; w < words; ++w, b += V * kLanes) {
     __m512i columns[V];
 #pragma GCC unroll 3
     for (int v = 0; v < V; ++v) columns[v] = _mm512_loadu_si512(b + v * kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const __m512i x = _mm512_set1_epi32(static_cast<int>(a[r]));
+      const __m512i x = a.at(w, r);
 #pragma GCC unroll 3
-      for (int v = 0; v < V; ++v) sum[r][v] = _mm512_dpbf16_ps(sum[r][v], (__m512bh)x, (__m512bh)columns[v]);
+      for (int v = 0; v < V; ++v) sum[r][v] = multiply_add(E(), x, columns[v], sum[r][v]);
     }
   }
 }
 
+template <class E>
 class Dot {
  public:
   Dot(const DotShape& s, const DotArrays& arrays, Scratch& scratch)
       : s_(s),
-        lhs_{arrays.lhs, s.lhs_by_depth, s.M, s.K},
-        rhs_{arrays.rhs, s.rhs_by_depth, s.N, s.K},
+        lhs_{static_cast<const E*>(arrays.lhs), s.lhs_by_depth, s.M, s.K},
+        rhs_{static_cast<const E*>(arrays.rhs), s.rhs_by_depth, s.N, s.K},
         result_(arrays.result),
         words_(lhs_.words()),
-        a_(take(scratch, packed(lhs_))),
+        a_(in_place(s) ? nullptr : take(scratch, packed(lhs_))),
         b_(take(scratch, packed(rhs_))) {}
 
   static size_t scratch_floats(const DotShape& s) {
-    return static_cast<size_t>(packed({nullptr, false, s.M, s.K}) + packed({nullptr, false, s.N, s.K}));
+    return static_cast<size_t>((in_place(s) ? 0 : packed({nullptr, false, s.M, s.K})) +
+                               packed({nullptr, false, s.N, s.K}));
   }
 
-  int64_t packs() const { return pieces(s_.M, kColumns) + pieces(s_.N, kColumns); }
-  // Where a word of all columns lies together: a few words of each vector at a time, so that cache lines are read once.
+  int64_t packs() const { return packs_of_lhs() + packs_of(rhs_); }
   void pack(int64_t i) const {
-    const int64_t of_lhs = pieces(s_.M, kColumns);
-    const bool lhs = i < of_lhs;
-    const int64_t start = (lhs ? i : i - of_lhs) * kColumns, end = std::min(start + kColumns, lhs ? s_.M : s_.N);
-    const int64_t step = (lhs ? s_.lhs_by_depth : s_.rhs_by_depth) ? kLanes : words_;
-    for (int64_t w = 0; w < words_; w += step) {
-      const int64_t last = std::min(w + step, words_);
+    const bool lhs = i < packs_of_lhs();
+    const Operand<E>& x = lhs ? lhs_ : rhs_;
+    const int64_t part = lhs ? i : i - packs_of_lhs();
+    const int64_t start = x.by_depth ? 0 : part * kColumns, first = x.by_depth ? part * kPackWords : 0;
+    const int64_t end = x.by_depth ? x.columns : std::min(start + kColumns, x.columns);
+    const int64_t last = x.by_depth ? std::min(first + kPackWords, words_) : words_;
+    const int64_t step = x.by_depth ? kPackStep : words_;
+    for (int64_t w = first; w < last; w += step) {
       for (int64_t c = start; c < end; c += kLanes) {
         if (lhs) {
           uint32_t* to = a_ + c * words_;
-          pack_vector(lhs_, c, w, last, to, kRows, to + kRows * words_);
+          pack_vector(x, c, w, std::min(w + step, last), to, kRows, to + kRows * words_);
         } else {
-          pack_vector(rhs_, c, w, last, b_ + start * words_ + c - start, width(start), nullptr);
+          const int64_t panel = c / kColumns * kColumns;
+          pack_vector(x, c, w, std::min(w + step, last), b_ + panel * words_ + c - panel, width(panel), nullptr);
         }
       }
     }
@@ -175,7 +215,14 @@ class Dot {
   static uint32_t* take(Scratch& scratch, int64_t count) {
     return reinterpret_cast<uint32_t*>(scratch.take(static_cast<size_t>(count)));
   }
-  static int64_t packed(const Operand& x) { return pieces(x.columns, kLanes) * kLanes * x.words(); }
+  // One packs a panel, or of an operand by depth so many rows of it: what lies together is read together.
+  int64_t packs_of(const Operand<E>& x) const {
+    return x.by_depth ? pieces(words_, kPackWords) : pieces(x.columns, kColumns);
+  }
+  int64_t packs_of_lhs() const { return a_ == nullptr ? 0 : packs_of(lhs_); }
+  // An odd end would need a zero after it.
+  static bool in_place(const DotShape& s) { return !s.lhs_by_depth && s.K % Operand<E>::kPerWord == 0; }
+  static int64_t packed(const Operand<E>& x) { return pieces(x.columns, kLanes) * kLanes * x.words(); }
   // Columns of the panel that starts at `column`: the last is as narrow as whole vectors let it be.
   int64_t width(int64_t column) const { return std::min(kColumns, pieces(s_.N - column, kLanes) * kLanes); }
 
@@ -196,7 +243,16 @@ class Dot {
         sum[r][v] = _mm512_maskz_loadu_ps(mask[v], static_cast<const float*>(result_) + at);
       }
     }
-    add_products<V>(a_ + row * words_ + w * kRows, b_ + column * words_ + w * V * kLanes, words, sum);
+    const uint32_t* b = b_ + column * words_ + w * V * kLanes;
+    if (a_ != nullptr) {
+      add_products<E>(Panel{a_ + row * words_ + w * kRows}, b, words, sum);
+    } else {
+      InPlace<E> a;
+      for (int r = 0; r < kRows; ++r) {
+        a.rows[r] = lhs_.data + std::min(row + r, s_.M - 1) * s_.K + w * Operand<E>::kPerWord;
+      }
+      add_products<E>(a, b, words, sum);
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       if (r >= rows) break;
@@ -213,11 +269,19 @@ class Dot {
   }
 
   const DotShape& s_;
-  Operand lhs_, rhs_;
+  Operand<E> lhs_, rhs_;
   void* result_;
   int64_t words_;
   uint32_t *a_, *b_;
 };
+
+template <class E>
+void run(const DotShape& s, const DotArrays& arrays, const Workers& workers) {
+  Scratch scratch(Dot<E>::scratch_floats(s), 2);
+  const Dot<E> dot(s, arrays, scratch);
+  parallel_for(workers, dot.packs(), [&](int64_t i) { dot.pack(i); });
+  parallel_for(workers, dot.tasks(), [&](int64_t i) { dot.compute(i); });
+}
 
 }  // namespace
 
@@ -226,10 +290,11 @@ bool has_dot() { return __builtin_cpu_supports("avx512bf16") != 0; }
 void dot(const DotShape& s, const DotArrays& arrays, const Workers& workers) {
   check(has_dot(), "a dot without its instructions");
   check(s.K > 0, "a dot over nothing");
-  Scratch scratch(Dot::scratch_floats(s), 2);
-  const Dot dot(s, arrays, scratch);
-  parallel_for(workers, dot.packs(), [&](int64_t i) { dot.pack(i); });
-  parallel_for(workers, dot.tasks(), [&](int64_t i) { dot.compute(i); });
+  if (s.operands == Element::f32) {
+    run<float>(s, arrays, workers);
+  } else {
+    run<uint16_t>(s, arrays, workers);
+  }
 }
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Products of bf16 matrices with the instructions of AVX512-BF16, where the compiler's own are slower.
+// Products of matrices with the instructions of AVX-512, where the compiler's own are slower.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ struct DotShape {
   int64_t M, N, K;
   bool lhs_by_depth;  // lhs is [K,M], not [M,K]
   bool rhs_by_depth;  // rhs is [K,N], not [N,K]
-  Element result;
+  Element operands, result;
 };
 
 // Row-major; `result` is [M,N].
 struct DotArrays {
-  const uint16_t *lhs, *rhs;
+  const void *lhs, *rhs;
   void* result;
 };
 
 // Whether this machine has the instructions: AVX512-BF16, and with it the older parts of AVX-512.
 bool has_dot();
 
-// result = sum over K of lhs and rhs, both bf16. Sums are in f32. Pairs of neighbours along K are added first, and what
+// result = sum over K of lhs and rhs. Sums are in f32. Of bf16, pairs of neighbours along K are added first, and what
 // is below the normal range counts as zero: so the instruction has it. NaN and infinity are as in f32. The same numbers
 // whatever the number of workers. K must be above 0. Needs has_dot().
 void dot(const DotShape& shape, const DotArrays& arrays, const Workers& workers);

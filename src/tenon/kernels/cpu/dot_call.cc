@@ -19,13 +19,13 @@ constexpr int64_t kFewest = 64;
 
 std::string refuse(const KernelUse& use) {
   const TensorType &lhs = use.operands[0], &rhs = use.operands[1], &out = use.results[0];
-  if (lhs.dtype != DType::bf16) return fmt::format("takes bf16, not {}", to_string(lhs.dtype));
-  if (out.dtype != DType::f32 && out.dtype != DType::bf16) {
-    return fmt::format("gives f32 and bf16, not {}", to_string(out.dtype));
+  for (const DType dtype : {lhs.dtype, out.dtype}) {
+    if (dtype != DType::f32 && dtype != DType::bf16) return fmt::format("takes f32 and bf16, not {}", to_string(dtype));
   }
   const bool one_sum = use.attrs().dims("lhs_contract").size() == 1 && use.attrs().dims("lhs_batch").empty();
   if (lhs.rank() != 2 || rhs.rank() != 2 || !one_sum) return "takes products of matrices only";
   const auto depth_at = static_cast<size_t>(use.attrs().dims("lhs_contract")[0]);
+  if (lhs.dtype == DType::f32 && depth_at == 0) return "of f32, a left side by columns is as fast with the compiler";
   for (const int64_t size : {out.dims[0], out.dims[1], lhs.dims[depth_at]}) {
     if (size < kFewest) return fmt::format("a dimension of {} is too small to pay", size);
   }
@@ -44,13 +44,19 @@ std::vector<Tensor> lower(const KernelUse& use, const std::vector<Tensor>& opera
 
 // ── when they run ──
 
+Element element_of(ffi::DataType dtype) { return dtype == ffi::F32 ? Element::f32 : Element::bf16; }
+
 ffi::Error run(ffi::ThreadPool pool, ffi::AnyBuffer lhs, ffi::AnyBuffer rhs, ffi::Result<ffi::AnyBuffer> result,
                bool lhs_by_depth, bool rhs_by_depth) {
   const auto out = result->dimensions();
-  const DotShape shape{out[0],       out[1],       lhs.dimensions()[lhs_by_depth ? 0 : 1],
-                       lhs_by_depth, rhs_by_depth, result->element_type() == ffi::F32 ? Element::f32 : Element::bf16};
-  const auto bits = [](const ffi::AnyBuffer& x) { return static_cast<const uint16_t*>(x.untyped_data()); };
-  dot(shape, {bits(lhs), bits(rhs), result->untyped_data()}, workers_of(pool));
+  const DotShape shape{out[0],
+                       out[1],
+                       lhs.dimensions()[lhs_by_depth ? 0 : 1],
+                       lhs_by_depth,
+                       rhs_by_depth,
+                       element_of(lhs.element_type()),
+                       element_of(result->element_type())};
+  dot(shape, {lhs.untyped_data(), rhs.untyped_data(), result->untyped_data()}, workers_of(pool));
   return ffi::Error::Success();
 }
 

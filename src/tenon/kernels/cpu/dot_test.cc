@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <thread>
 #include <vector>
@@ -34,6 +35,7 @@ struct Array {
     halves[z(i)] = to_bf16(x);
   }
   float at(int64_t i) const { return element == Element::f32 ? floats[z(i)] : of_bf16(halves[z(i)]); }
+  const void* data() const { return const_cast<Array*>(this)->data(); }
   void* data() { return element == Element::f32 ? static_cast<void*>(floats.data()) : halves.data(); }
 
   Element element;
@@ -42,7 +44,7 @@ struct Array {
 };
 
 struct Problem {
-  explicit Problem(const DotShape& s) : shape(s), lhs(Element::bf16, s.M * s.K), rhs(Element::bf16, s.N * s.K) {
+  explicit Problem(const DotShape& s) : shape(s), lhs(s.operands, s.M * s.K), rhs(s.operands, s.N * s.K) {
     std::mt19937 rng(3);
     std::normal_distribution<float> normal;
     for (Array* x : {&lhs, &rhs}) {
@@ -58,7 +60,7 @@ struct Problem {
   }
   Array run(const Workers& workers = {}) const {
     Array out(shape.result, shape.M * shape.N);
-    dot(shape, {lhs.halves.data(), rhs.halves.data(), out.data()}, workers);
+    dot(shape, {lhs.data(), rhs.data(), out.data()}, workers);
     return out;
   }
 
@@ -94,8 +96,10 @@ TEST_F(CpuDot, IsTheSumOfProducts) {
   for (const Size& s : {Size{1, 1, 1}, {8, 48, 32}, {17, 50, 33}, {65, 97, 70}, {130, 16, 2}, {9, 400, 31}}) {
     for (const bool lhs_by_depth : {false, true}) {
       for (const bool rhs_by_depth : {false, true}) {
-        for (const Element result : {Element::f32, Element::bf16}) {
-          expect_right({s.M, s.N, s.K, lhs_by_depth, rhs_by_depth, result});
+        for (const Element operands : {Element::f32, Element::bf16}) {
+          for (const Element result : {Element::f32, Element::bf16}) {
+            expect_right({s.M, s.N, s.K, lhs_by_depth, rhs_by_depth, operands, result});
+          }
         }
       }
     }
@@ -105,22 +109,26 @@ TEST_F(CpuDot, IsTheSumOfProducts) {
 // Sums are then made in parts.
 TEST_F(CpuDot, LongSums) {
   for (const Element element : {Element::f32, Element::bf16}) {
-    expect_right({9, 20, 4097, true, true, element});
-    expect_right({9, 20, 4097, false, false, element});
+    expect_right({9, 20, 4097, true, true, element, Element::f32});
+    expect_right({9, 20, 4097, false, false, element, element});
   }
 }
 
 TEST_F(CpuDot, NanAndInfinityReachTheirRowAlone) {
   for (const Element element : {Element::f32, Element::bf16}) {
-    Problem p({20, 50, 33, true, false, element});
-    p.lhs.halves[z(p.lhs_at(3, 7))] = 0x7FC0;
-    p.lhs.halves[z(p.lhs_at(19, 32))] = 0x7F80;
-    const Array got = p.run();
-    for (int64_t m = 0; m < 20; ++m) {
-      for (int64_t n = 0; n < 50; ++n) {
-        const float x = got.at(m * 50 + n);
-        EXPECT_EQ(std::isnan(x), m == 3);
-        EXPECT_EQ(std::isinf(x), m == 19);
+    for (const bool lhs_by_depth : {false, true}) {
+      Problem p({20, 50, 34, lhs_by_depth, false, element, element});
+      p.lhs.floats[z(p.lhs_at(3, 7))] = std::numeric_limits<float>::quiet_NaN();
+      p.lhs.halves[z(p.lhs_at(3, 7))] = 0x7FC0;
+      p.lhs.floats[z(p.lhs_at(19, 33))] = std::numeric_limits<float>::infinity();
+      p.lhs.halves[z(p.lhs_at(19, 33))] = 0x7F80;
+      const Array got = p.run();
+      for (int64_t m = 0; m < 20; ++m) {
+        for (int64_t n = 0; n < 50; ++n) {
+          const float x = got.at(m * 50 + n);
+          EXPECT_EQ(std::isnan(x), m == 3);
+          EXPECT_EQ(std::isinf(x), m == 19);
+        }
       }
     }
   }
@@ -130,7 +138,7 @@ TEST_F(CpuDot, NumbersDontDependOnTheWorkers) {
   std::vector<std::thread> threads;
   const Workers workers{4, [&](std::function<void()> f) { threads.emplace_back(std::move(f)); }};
   for (const Element element : {Element::f32, Element::bf16}) {
-    const Problem p({200, 500, 40, false, true, element});
+    const Problem p({200, 500, 40, false, true, element, element});
     const Array alone = p.run(), together = p.run(workers);
     EXPECT_EQ(alone.floats, together.floats);
     EXPECT_EQ(alone.halves, together.halves);
