@@ -72,13 +72,14 @@ Qkv RotaryQkv::forward(const Tensor& x, const Tensor& positions) const {
   }
   const Tensor frequency = constant(Literal::from(wide, {half}, frequencies));
   const Tensor angle = expand_dims(convert(positions, wide), 2) * frequency;  // [B,T,H/2]
-  const auto spread = [&](const Tensor& t) { return expand_dims(expand_dims(convert(t, dtype), 1), 3); };
+  const auto spread = [&](const Tensor& t) { return expand_dims(expand_dims(t, 1), 3); };
   const Tensor cosine = spread(cos(angle)), sine = spread(sin(angle));  // [B,1,T,1,H/2]
   const Tensor signed_sine = concatenate(std::vector<Tensor>{neg(sine), sine}, 3);
-  // Halves a, b -> a cos - b sin, b cos + a sin, in a form whose gradient is of the same form.
+  // Halves a, b -> a cos - b sin, b cos + a sin, in a form whose gradient is of the same form. In f32 at least:
+  // rounding after each step costs more than it saves.
   const auto rotate = [&](const Tensor& t) {
-    const Tensor halves = reshape(t, {t.dim(0), t.dim(1), t.dim(2), 2, half});
-    return reshape(halves * cosine + reverse(halves, {3}) * signed_sine, t.dims());
+    const Tensor halves = reshape(convert(t, wide), {t.dim(0), t.dim(1), t.dim(2), 2, half});
+    return convert(reshape(halves * cosine + reverse(halves, {3}) * signed_sine, t.dims()), dtype);
   };
   qkv.query = rotate(qkv.query);
   qkv.key = rotate(qkv.key);
