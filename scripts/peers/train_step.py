@@ -1,11 +1,14 @@
 """Times the training step of Tenon and of its peers in turns, and prints ratios. Called by scripts/bench train_step."""
 import argparse
+import atexit
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 from serve import BATCH, CONFIG
 
@@ -33,6 +36,7 @@ OVERLAY = {
     "learner.optimizer.weight_decay": 0.1,
     "learner.clip_global_norm": 1.0,
 }
+ENDLESS = ["max_steps=1000000", "log_every_n_steps=1", "save_every_n_steps=0"]
 # What is measured with these kernels off, besides with all on.
 KERNELS = {
     "attention": ["attention", "attention_backward"],
@@ -83,35 +87,45 @@ class Peer:
 
 
 class Tenon:
-    """Runs the command anew each time; the compiled step comes from its cache."""
+    """The command, which keeps training: stopped by a signal between turns, so that it is as warm as the peers are."""
 
     def __init__(self, binary, dtype, overrides, disabled=()):
-        self.binary = binary
         settings = {**OVERLAY, **({"model.compute_dtype": '"bf16"'} if dtype == "bf16" else {})}
         if disabled:
             settings["kernels.disable"] = json.dumps(disabled)
-        self.sets = [f"{k}={v}" for k, v in settings.items()] + overrides
-        self.host = []
-        self.seconds(1)
+        self.run = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        command = [binary, "train", "austen", "--dir", self.run.name, "--resume", "never"]
+        for text in [*(f"{k}={v}" for k, v in settings.items()), *overrides, *ENDLESS]:
+            command += ["--set", text]
+        self.errors = open(os.path.join(self.run.name, "errors"), "w+")
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.errors)
+        atexit.register(self.process.kill)
+        self.done, self.host = 0, []
+        self.seconds(2)  # compiles, and touches memory
+
+    def records(self):
+        """What the run has logged of each step, whole lines only."""
+        try:
+            with open(os.path.join(self.run.name, "metrics.jsonl")) as lines:
+                return [json.loads(line) for line in lines if line.endswith("\n")]
+        except FileNotFoundError:
+            return []
 
     def seconds(self, steps):
-        warm = 2
-        with tempfile.TemporaryDirectory() as run:
-            command = [self.binary, "train", "austen", "--dir", run, "--resume", "never"]
-            for text in [*self.sets, f"max_steps={warm + steps}", "log_every_n_steps=1"]:
-                command += ["--set", text]
-            with open(os.path.join(run, "errors"), "w+") as errors:
-                process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
-                _, status, usage = os.wait4(process.pid, 0)
-                process.returncode = os.waitstatus_to_exitcode(status)
-                if process.returncode != 0:
-                    errors.seek(0)
-                    raise SystemExit(f"bench: {' '.join(command)}\n{errors.read()}")
-            self.peak = usage.ru_maxrss * 1024
-            with open(os.path.join(run, "metrics.jsonl")) as lines:
-                records = [r for r in map(json.loads, lines) if "train/tokens_per_s" in r][warm:]
-        self.host += [r["train/host_ms"] for r in records]
-        return statistics.mean(BATCH * CONFIG["length"] / r["train/tokens_per_s"] for r in records)
+        self.process.send_signal(signal.SIGCONT)
+        # The first step it ends is the one it was stopped in.
+        while len(records := self.records()) < self.done + 1 + steps:
+            if self.process.poll() is not None:
+                self.errors.seek(0)
+                raise SystemExit(f"bench: {' '.join(self.process.args)}\n{self.errors.read()}")
+            time.sleep(0.02)
+        self.process.send_signal(signal.SIGSTOP)
+        timed = records[self.done + 1:self.done + 1 + steps]
+        self.done = len(self.records())
+        with open(f"/proc/{self.process.pid}/status") as status:
+            self.peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+        self.host += [r["train/host_ms"] for r in timed]
+        return statistics.mean(BATCH * CONFIG["length"] / r["train/tokens_per_s"] for r in timed)
 
 
 def contestants(args, dtype):
@@ -149,6 +163,7 @@ def measure(args, dtype, peak):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was stopped ends too
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tenon", required=True)
     parser.add_argument("--python", required=True, help="of the environment the peers are installed in")
