@@ -98,7 +98,7 @@ std::pair<Tensor, Nest> OptimizerRule::update(const OptimizerArgs& args) const {
   } else if (scales[0] != 1) {
     rate = rate * scales[0];
   }
-  return optimizer_->update({param, args.value, args.grad, args.state, scalars, args.num_updates});
+  return optimizer_->update({param, args.value, args.grad, args.state, scalars, args.num_updates, args.applied});
 }
 
 OptimizerByPath::Config::Config() : otherwise(AdamW::Config{}) {}

@@ -104,7 +104,8 @@ Values run(const Optimizer& optimizer, const ParamInfo& param, const Literal& st
     state = evaluate(state, in, [&](const Nest& s, const Nest& inputs) {
       Nest own = s;
       own.erase("value");
-      auto [next, after] = optimizer.update({param, s.at("value"), inputs.at("~grad"), own, inputs, inputs.at("~t")});
+      auto [next, after] = optimizer.update(
+          {param, s.at("value"), inputs.at("~grad"), own, inputs, inputs.at("~t"), full({DType::i1, {}}, 1)});
       after.emplace("value", next);
       return after;
     });
