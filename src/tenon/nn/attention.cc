@@ -15,13 +15,24 @@ namespace {
 int64_t kv_heads(const MultiheadAttention::Config& c) { return c.num_kv_heads.value_or(c.num_heads); }
 int64_t head_size(const MultiheadAttention::Config& c) { return c.head_dim ? *c.head_dim : c.input_dim / c.num_heads; }
 
+// Positions that the mask lets a query look back over; 0: all.
+int64_t window(const MultiheadAttention::Config& c) {
+  const std::optional<MaskPattern> pattern = c.core->mask ? mask_pattern(c.core->mask) : std::nullopt;
+  return pattern && pattern->causal ? pattern->window : 0;
+}
+
+}  // namespace
+
+Tensor join_heads(const Tensor& x) {
+  const Tensor rows = transpose(x, {0, 2, 1, 3});  // [B,T,N,H]
+  return reshape(tag(rows, "context"), {rows.dim(0), rows.dim(1), rows.dim(2) * rows.dim(3)});
+}
+
 Linear::Config output_linear() {
   Linear::Config c;
   c.weight_partition = {"model", "fsdp"};
   return c;
 }
-
-}  // namespace
 
 MultiheadAttention::Config::Config()
     : qkv(RotaryQkv::Config{}),
@@ -41,7 +52,6 @@ void MultiheadAttention::Config::check(Checker& c) const {
 
 MultiheadAttention::MultiheadAttention(const Config& c)
     : Attention(c),
-      num_heads_(c.num_heads),
       num_kv_heads_(kv_heads(c)),
       head_dim_(head_size(c)),
       qkv_(this, "qkv", c.qkv,
@@ -51,16 +61,19 @@ MultiheadAttention::MultiheadAttention(const Config& c)
              p.num_kv_heads = num_kv_heads_;
              p.head_dim = head_dim_;
            }),
-      core_(this, "core", c.core, [&](AttentionCore::Config& p) { p.head_dim = head_dim_; }),
-      kv_cache_(this, "kv_cache", c.kv_cache),
+      core_(this, "core", c.core,
+            [&](AttentionCore::Config& p) {
+              p.head_dim = head_dim_;
+              p.num_heads = c.num_heads;
+            }),
+      kv_cache_(this, "kv_cache", c.kv_cache, [&](KvCache::Config& k) { k.window = window(c); }),
       output_(this, "output", c.output, [&](Linear::Config& l) {
         l.input_dim = c.num_heads * head_dim_;
         l.output_dim = c.input_dim;
       }) {}
 
 Tensor MultiheadAttention::project_output(const Tensor& context) const {
-  const Tensor rows = transpose(context, {0, 2, 1, 3});  // [B,T,N,H]
-  return tag(output_(reshape(tag(rows, "context"), {rows.dim(0), rows.dim(1), num_heads_ * head_dim_})), "o_proj");
+  return tag(output_(join_heads(context)), "o_proj");
 }
 
 Tensor MultiheadAttention::forward(const Tensor& x, const SequenceInfo& info) const {
@@ -73,14 +86,13 @@ Nest MultiheadAttention::init_cache(int64_t batch_size, int64_t max_len) const {
       &KvCache::init, TensorType{Context::current().compute_dtype(), {batch_size, num_kv_heads_, max_len, head_dim_}});
 }
 
-std::pair<Nest, Tensor> MultiheadAttention::extend_step(const Nest& cache, const Tensor& x, const Tensor& start) const {
+std::pair<Nest, Tensor> MultiheadAttention::extend_step(const Nest& cache, const Tensor& x,
+                                                        const StepInfo& step) const {
   const int64_t B = x.dim(0), T = x.dim(1);
-  const Tensor positions = iota({DType::i32, {B, T}}, 1) + start;
-  auto [next, all] = kv_cache_.call(&KvCache::update, cache, qkv_(x, positions), start);
-  const int64_t S = all.key.dim(2);
-  const Tensor key_positions = iota({DType::i32, {B, S}}, 1);
-  const MaskArgs mask{positions, key_positions, zeros({DType::i32, {B, T}}), zeros({DType::i32, {B, S}})};
-  return {std::move(next), project_output(core_(all, mask))};
+  const Tensor positions = step_positions(step, B, T);
+  CachedKeys keys = kv_cache_.call(&KvCache::update, cache, qkv_(x, positions), step);
+  const MaskArgs mask{positions, keys.key_positions, zeros({DType::i32, {B, T}}), keys.key_segments};
+  return {std::move(keys.cache), project_output(core_(keys.all, mask))};
 }
 
 }  // namespace tenon

@@ -4,32 +4,20 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/batch.h"
 
 namespace tenon {
 
 TENON_INTERFACE(LanguageModel, Model, "a model that can also write", {"vocab_size", "tokens there are"})
 TENON_MODULE(CausalLm, LanguageModel, "embedding, decoder, head: predicts the next token",
              {"model_dim", "size of the residual stream"},
+             {"position_embedding", "added to the embedding; empty: nothing"},
              {"separate_documents", "tokens see and count from the start of their document; if not, of their row"},
              {"loss_chunks", "pieces along T in which logits are made, to save memory"})
 
 namespace {
 
-// An i32 [B,T] array of the batch; all of them have the shape of "input_ids".
-const Tensor& input(const Nest& batch, const char* name) {
-  const auto it = batch.find(name);
-  if (it == batch.end()) throw Error(ErrorCode::missing_field, "the batch lacks this array").at(name);
-  const Tensor& x = it->second;
-  const auto ids = batch.find("input_ids");
-  if (x.dtype() != DType::i32 || x.rank() != 2 || (ids != batch.end() && x.dims() != ids->second.dims())) {
-    throw Error(ErrorCode::shape_mismatch, "an array of the batch")
-        .at(name)
-        .got(to_string(x.type()))
-        .expected("i32[B,T], the same for all arrays of the batch");
-  }
-  return x;
-}
-
+const Tensor& input(const Nest& batch, const char* name) { return token_array(batch, name, "input_ids"); }
 DType wide_dtype(const Tensor& x) { return x.dtype() == DType::f64 ? DType::f64 : DType::f32; }
 Tensor wide(const Tensor& x) { return convert(x, wide_dtype(x)); }
 
@@ -66,6 +54,9 @@ CausalLm::CausalLm(const Config& c)
             }),
       loss_(this, "loss", c.loss) {
   share("embedding", "embedding");
+  if (!c.position_embedding) return;
+  position_embedding_.emplace(this, "position_embedding", *c.position_embedding,
+                              [&](PositionEmbedding::Config& p) { p.input_dim = c.model_dim; });
 }
 
 SequenceInfo CausalLm::sequence_info(const Nest& batch) const {
@@ -74,9 +65,16 @@ SequenceInfo CausalLm::sequence_info(const Nest& batch) const {
   return {iota(type, 1), zeros(type)};
 }
 
+Tensor CausalLm::embed(const Tensor& ids, const Tensor& positions) const {
+  const Tensor x = embedding_(ids);
+  return position_embedding_ ? x + (*position_embedding_)(positions) : x;
+}
+
 Tensor CausalLm::hidden(const Nest& batch) const {
   const SequenceInfo info = sequence_info(batch);
-  return decoder_(shard(embedding_(input(batch, "input_ids")), activation_partition_), info);
+  const Tensor& ids = input(batch, "input_ids");
+  if (position_embedding_) position_embedding_->call(&PositionEmbedding::check_length, ids.dim(1));
+  return decoder_(shard(embed(ids, info.positions), activation_partition_), info);
 }
 
 Tensor CausalLm::logits(const Nest& batch) const { return wide(head_(hidden(batch))); }
@@ -119,15 +117,16 @@ LossSum CausalLm::chunked_loss(const Tensor& x, const Tensor& labels) const {
 }
 
 Nest CausalLm::init_cache(int64_t batch_size, int64_t max_len) const {
-  return decoder_.call(&Decoder::init_cache, batch_size, max_len);
+  if (position_embedding_) position_embedding_->call(&PositionEmbedding::check_length, max_len);
+  return decoder_.call(&Decoder::init_cache, batch_size, max_len, Memory());
 }
 
 std::pair<Nest, Tensor> CausalLm::extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                               const Tensor& last) const {
-  auto [next, x] = decoder_.call(&Decoder::extend_step, cache, embedding_(ids), start);
-  const Tensor zero = zeros({DType::i32, {}});
-  const Tensor row = dynamic_slice(x, std::vector<Tensor>{zero, last, zero}, {x.dim(0), 1, x.dim(2)});
-  return {std::move(next), wide(head_(squeeze(row, 1)))};
+  const StepInfo step{start, last + 1.0};
+  const Tensor x = embed(ids, step_positions(step, ids.dim(0), ids.dim(1)));
+  auto [next, y] = decoder_.call(&Decoder::extend_step, cache, x, step);
+  return {std::move(next), wide(head_(token_at(y, last)))};
 }
 
 }  // namespace tenon

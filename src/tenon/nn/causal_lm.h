@@ -4,6 +4,7 @@
 #include "tenon/nn/embedding.h"
 #include "tenon/nn/head.h"
 #include "tenon/nn/loss.h"
+#include "tenon/nn/position_embedding.h"
 
 namespace tenon {
 
@@ -17,7 +18,8 @@ class LanguageModel : public Model {
   int64_t vocab_size() const { return vocab_size_; }
   virtual Nest init_cache(int64_t batch_size, int64_t max_len) const = 0;
   // The next T tokens ids i32 [B,T] of sequences that are `start` long; returns the cache and the logits f32 [B,V]
-  // behind token `last` (i32 scalar, 0 … T-1) of them. Tokens after `last` are padding: the next call overwrites them.
+  // behind token `last` (0 … T-1) of them. Tokens after `last` are padding: the next call overwrites them. `start` and
+  // `last` are i32 scalars, or [B] where rows differ in length.
   virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                               const Tensor& last) const = 0;
 
@@ -34,6 +36,7 @@ class CausalLm final : public LanguageModel {
   struct Config : LanguageModel::Config {
     Required<int64_t> model_dim;
     Slot<Embedding> embedding;
+    std::optional<Slot<PositionEmbedding>> position_embedding;  // added to the embedding
     Slot<Decoder> decoder;
     Slot<LmHead> head;
     Slot<TokenLoss> loss;
@@ -45,8 +48,8 @@ class CausalLm final : public LanguageModel {
     PartitionSpec logits_partition = {{"data", "expert", "fsdp"}, {"seq"}, {"model"}};
     Config();
     void check(Checker& c) const;
-    TENON_CONFIG(model_dim, embedding, decoder, head, loss, separate_documents, loss_chunks, activation_partition,
-                 logits_partition)
+    TENON_CONFIG(model_dim, embedding, position_embedding, decoder, head, loss, separate_documents, loss_chunks,
+                 activation_partition, logits_partition)
   };
   explicit CausalLm(const Config& config);
   // batch: input_ids, target_labels (below 0: none), segment_ids, positions, all i32 [B,T].
@@ -59,12 +62,14 @@ class CausalLm final : public LanguageModel {
 
  private:
   Tensor hidden(const Nest& batch) const;
+  Tensor embed(const Tensor& ids, const Tensor& positions) const;
   LossSum chunked_loss(const Tensor& x, const Tensor& labels) const;
   SequenceInfo sequence_info(const Nest& batch) const;
   bool separate_documents_;
   int64_t loss_chunks_;
   PartitionSpec activation_partition_, logits_partition_;
   Child<Embedding> embedding_;
+  std::optional<Child<PositionEmbedding>> position_embedding_;
   Child<Decoder> decoder_;
   Child<LmHead> head_;
   Child<TokenLoss> loss_;

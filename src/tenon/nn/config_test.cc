@@ -6,8 +6,11 @@
 #include "tenon/config/text.h"
 #include "tenon/config/validate.h"
 #include "tenon/ir/testing/errors.h"
+#include "tenon/nn/cross_decoder_layer.h"
+#include "tenon/nn/encoder_decoder.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/parallel_layer.h"
 #include "tenon/nn/register.h"
 #include "tenon/nn/testing/tiny_lm.h"
 
@@ -41,6 +44,31 @@ TEST(NnConfigs, ListAllTheirFields) {
   expect_all_fields_listed<FanInNormal>();
   expect_all_fields_listed<ScaledDim>();
   expect_all_fields_listed<SaveTags>();
+  expect_all_fields_listed<LayerNorm>();
+  expect_all_fields_listed<LearnedPositions>();
+  expect_all_fields_listed<SinusoidalPositions>();
+  expect_all_fields_listed<NormedQkv>();
+  expect_all_fields_listed<LinearRotaryScaling>();
+  expect_all_fields_listed<Llama3RotaryScaling>();
+  expect_all_fields_listed<YarnRotaryScaling>();
+  expect_all_fields_listed<PrefixMask>();
+  expect_all_fields_listed<BlockSparseMask>();
+  expect_all_fields_listed<AndMask>();
+  expect_all_fields_listed<OrMask>();
+  expect_all_fields_listed<AlibiBias>();
+  expect_all_fields_listed<RelativeBias>();
+  expect_all_fields_listed<SharedBias>();
+  expect_all_fields_listed<SlidingKvCache>();
+  expect_all_fields_listed<CrossAttention>();
+  expect_all_fields_listed<PlainFeedForward>();
+  expect_all_fields_listed<PostNormResidual>();
+  expect_all_fields_listed<HybridNormResidual>();
+  expect_all_fields_listed<DropoutResidual>();
+  expect_all_fields_listed<StochasticDepthResidual>();
+  expect_all_fields_listed<ParallelLayer>();
+  expect_all_fields_listed<CrossDecoderLayer>();
+  expect_all_fields_listed<CappedHead>();
+  expect_all_fields_listed<EncoderDecoder>();
 }
 
 TEST(NnConfigs, RegisteringTwiceIsFine) {
@@ -103,6 +131,25 @@ TEST(NnConfigs, RangesAreCheckedWithPaths) {
   expect_refused([](auto& c) { attention_of(c).head_dim = 3; }, "qkv", "even");
   expect_refused([](auto& c) { attention_of(c).qkv.template as<RotaryQkv>().theta = 0; }, "qkv.theta", "above 0");
   expect_refused([](auto& c) { decoder(c).norm.template as<RMSNorm>().eps = 0; }, "decoder.norm.eps", "above 0");
+}
+
+TEST(NnConfigs, RotaryPositionsAreChecked) {
+  const auto refused = [](auto change, const char* path, const char* message) {
+    expect_refused([&](auto& c) { change(attention_of(c).qkv.template as<RotaryQkv>()); }, std::string("qkv.") + path,
+                   message);
+  };
+  refused([](auto& r) { r.fraction = 0; }, "fraction", "above 0");
+  refused([](auto& r) { r.fraction = 1.5; }, "fraction", "1 at most");
+  expect_refused(
+      [](auto& c) {
+        attention_of(c).head_dim = 6;
+        attention_of(c).qkv.template as<RotaryQkv>().fraction = 0.5;
+      },
+      "qkv", "even number");
+  refused([](auto& r) { r.scaling = LinearRotaryScaling{0}; }, "scaling.factor", "positive");
+  refused([](auto& r) { r.scaling = Llama3RotaryScaling{.low_freq_factor = 4}; }, "scaling.high_freq_factor", "above");
+  refused([](auto& r) { r.scaling = YarnRotaryScaling{.factor = 0.5}; }, "scaling.factor", "at least 1");
+  refused([](auto& r) { r.scaling = YarnRotaryScaling{.beta_slow = 32}; }, "scaling.beta_fast", "above beta_slow");
 }
 
 GatedFeedForward::Config& feed_forward(CausalLm::Config& c) {

@@ -15,18 +15,24 @@ class Decoder final : public Module {
     std::vector<Slot<TransformerLayer>> pattern;
     StackForm form = StackForm::scan;
     Slot<Norm> norm;
+    // A bias that layers with SharedBias in their attention share.
+    std::optional<Slot<AttentionBias>> attention_bias;
     Config();
     void check(Checker& c) const;
-    TENON_CONFIG(input_dim, num_layers, pattern, form, norm)
+    TENON_CONFIG(input_dim, num_layers, pattern, form, norm, attention_bias)
   };
   explicit Decoder(const Config& config);
   Tensor forward(const Tensor& x, const SequenceInfo& info) const;
-  Nest init_cache(int64_t batch_size, int64_t max_len) const;
-  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const Tensor& start) const;
+  // What extend_step carries, for sequences of up to `max_len` tokens. `memory`, if it isn't empty, is what layers with
+  // cross attention look at.
+  Nest init_cache(int64_t batch_size, int64_t max_len, const Memory& memory) const;
+  // The next tokens x [B,T,D] of sequences: equal to those rows of forward.
+  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const;
 
  private:
   Layers<TransformerLayer> layers_;
   Child<Norm> norm_;
+  std::optional<Child<AttentionBias>> attention_bias_;
 };
 
 }  // namespace tenon

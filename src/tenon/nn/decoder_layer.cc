@@ -5,7 +5,6 @@
 
 namespace tenon {
 
-TENON_INTERFACE(TransformerLayer, Module, "one layer of a stack")
 TENON_MODULE(DecoderLayer, TransformerLayer, "attention, then a feed-forward, each in its residual",
              {"activation_partition", "mesh axes of the residual stream [B,T,D]"})
 
@@ -34,13 +33,13 @@ Tensor DecoderLayer::forward(const Tensor& x, const SequenceInfo& info) const {
   return feed_forward(shard(attention_residual_.call(&Residual::merge, x, y), activation_partition_));
 }
 
-Nest DecoderLayer::init_cache(int64_t batch_size, int64_t max_len) const {
-  return attention_.call(&Attention::init_cache, batch_size, max_len);
+Nest DecoderLayer::init_cache(const CacheSizes& sizes) const {
+  return attention_.call(&Attention::init_cache, sizes.batch_size, sizes.max_len);
 }
 
-std::pair<Nest, Tensor> DecoderLayer::extend_step(const Nest& cache, const Tensor& x, const Tensor& start) const {
+std::pair<Nest, Tensor> DecoderLayer::extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const {
   auto [next, y] =
-      attention_.call(&Attention::extend_step, cache, attention_residual_.call(&Residual::prepare, x), start);
+      attention_.call(&Attention::extend_step, cache, attention_residual_.call(&Residual::prepare, x), step);
   return {std::move(next), feed_forward(attention_residual_.call(&Residual::merge, x, y))};
 }
 

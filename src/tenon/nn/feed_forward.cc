@@ -4,22 +4,18 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/dropout.h"
 
 namespace tenon {
 
-using ActivationSignature = Tensor(const Tensor&);
-TENON_FN_TYPE(Silu, ActivationSignature, "x * logistic(x)")
 TENON_FN_TYPE(ScaledDim, int64_t(int64_t), "scale * input_dim, rounded up",
               {"round_up_to", "the result is a multiple of it"})
 TENON_INTERFACE(FeedForward, Module, "changes each token by itself")
 TENON_MODULE(GatedFeedForward, FeedForward, "down(activation(gate(x)) * up(x)); Shazeer 2020, eq. 6",
              {"hidden_dim", "size between, a number or a function of input_dim"}, {"linear", "gate and up"})
-
-// In f32 at least: rounding after each step costs more than it saves.
-Tensor Silu::operator()(const Tensor& x) const {
-  const Tensor wide = convert(x, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
-  return convert(wide * logistic(wide), x.dtype());
-}
+TENON_MODULE(PlainFeedForward, FeedForward, "down(activation(up(x))); Vaswani et al. 2017, eq. 2",
+             {"hidden_dim", "size between, a number or a function of input_dim"},
+             {"dropout", "share of hidden elements that are dropped in training"})
 
 int64_t ScaledDim::operator()(int64_t input_dim) const {
   if (!(scale > 0) || round_up_to < 1) {
@@ -63,6 +59,23 @@ GatedFeedForward::GatedFeedForward(const Config& c)
 Tensor GatedFeedForward::forward(const Tensor& x) const {
   const Tensor hidden = activation_(tag(gate_(x), "gate")) * tag(up_(x), "up");
   return down_(tag(shard(hidden, hidden_partition_), "hidden"));
+}
+
+PlainFeedForward::Config::Config() : up(Linear::Config{}), down(down_linear()) {}
+
+void PlainFeedForward::Config::check(Checker& c) const { check_rate(c, "dropout", dropout); }
+
+PlainFeedForward::PlainFeedForward(const Config& c)
+    : FeedForward(c),
+      activation_(c.activation),
+      dropout_(c.dropout),
+      hidden_partition_(c.hidden_partition),
+      up_(this, "up", c.up, dims(c.input_dim, c.hidden_dim(c.input_dim))),
+      down_(this, "down", c.down, dims(c.hidden_dim(c.input_dim), c.input_dim)) {}
+
+Tensor PlainFeedForward::forward(const Tensor& x) const {
+  const Tensor hidden = activation_(tag(up_(x), "up"));
+  return down_(tag(shard(dropout(hidden, dropout_, "hidden"), hidden_partition_), "hidden"));
 }
 
 }  // namespace tenon

@@ -1,16 +1,9 @@
 #pragma once
 
+#include "tenon/nn/activations.h"
 #include "tenon/nn/linear.h"
 
 namespace tenon {
-
-// Functions of one tensor, elementwise.
-using Activation = Fn<Tensor(const Tensor&)>;
-// x * logistic(x) (Elfwing et al. 2018; "swish").
-struct Silu {
-  TENON_FN()
-  Tensor operator()(const Tensor& x) const;
-};
 
 // A hidden dimension from the input dimension: scale * input_dim, rounded up to a multiple.
 struct ScaledDim {
@@ -51,6 +44,29 @@ class GatedFeedForward final : public FeedForward {
   Activation activation_;
   PartitionSpec hidden_partition_;
   Child<Linear> gate_, up_, down_;
+};
+
+// down(activation(up(x))) (Vaswani et al. 2017, eq. 2).
+class PlainFeedForward final : public FeedForward {
+ public:
+  struct Config : FeedForward::Config {
+    Fn<int64_t(int64_t)> hidden_dim = ScaledDim{};
+    Activation activation = Gelu{};
+    Slot<Linear> up, down;
+    double dropout = 0;  // share of hidden elements that are dropped in training
+    PartitionSpec hidden_partition = {{"data", "expert", "fsdp"}, {"seq"}, {"model"}};
+    Config();
+    void check(Checker& c) const;
+    TENON_CONFIG(hidden_dim, activation, up, down, dropout, hidden_partition)
+  };
+  explicit PlainFeedForward(const Config& config);
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  Activation activation_;
+  double dropout_;
+  PartitionSpec hidden_partition_;
+  Child<Linear> up_, down_;
 };
 
 }  // namespace tenon

@@ -72,7 +72,9 @@ void expect_plain(const Mask& mask, int64_t num_heads, int64_t num_kv_heads, int
 }
 
 TEST(FlashAttention, IsDotProductAttention) {
-  for (const Mask& mask : {Mask(CausalMask{}), Mask(SegmentMask{}), Mask(SlidingWindowMask{2}), Mask(SkippingMask{})}) {
+  for (const Mask& mask :
+       {Mask(CausalMask{}), Mask(SegmentMask{}), Mask(SlidingWindowMask{2}), Mask(SkippingMask{}), Mask(PrefixMask{3}),
+        Mask(AndMask{{CausalMask{}, BlockSparseMask{.block = 2, .stride = 2}}})}) {
     SCOPED_TRACE(mask.type()->name());
     expect_plain(mask, 2, 2, 512);
     expect_plain(mask, 4, 2, 3);
@@ -81,14 +83,51 @@ TEST(FlashAttention, IsDotProductAttention) {
 
 TEST(FlashAttention, CapsLogits) {
   FlashAttention::Config config;
-  config.head_dim = 4;
+  DotProductAttention::Config plain;
+  config.head_dim = plain.head_dim = 4;
+  config.scale = plain.scale = 0.7;
   const auto context = [&](double cap) {
-    config.logit_cap = cap;
-    return run(FlashAttention(config), inputs(2, 1)).at("context");
+    config.logit_cap = plain.logit_cap = cap;
+    const Values got = run(FlashAttention(config), inputs(2, 1));
+    const Values want = run(DotProductAttention(plain), inputs(2, 1));
+    for (const auto& [name, value] : want) EXPECT_EQ(difference(got.at(name), value, 1e-12), "") << name;
+    return got.at("context");
   };
   const Literal without = context(0);
   EXPECT_EQ(difference(context(1e5), without, 1e-8), "");  // far above every logit
   EXPECT_NE(difference(context(0.5), without, 1e-2), "");
+}
+
+TEST(FlashAttention, RefusesWhatItCantCompute) {
+  FlashAttention::Config config;
+  config.head_dim = 4;
+  config.num_heads = 2;
+  config.bias = AlibiBias::Config();
+  auto error = error_of([&] { build(config); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::unsupported);
+  EXPECT_EQ(error->path(), "bias");
+  config.bias.reset();
+  config.dropout = 0.1;
+  error = error_of([&] { build(config); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->path(), "dropout");
+  EXPECT_THAT(std::string(error->what()), ::testing::HasSubstr("DotProductAttention"));
+}
+
+// A query that sees no key attends to nothing, in both.
+TEST(FlashAttention, QueriesWithoutKeysGiveZeros) {
+  Values values = inputs(2, 2);
+  for (int64_t i = 0; i < 7; ++i) values.at("positions").set_int(i, 5);
+  const Mask nothing =
+      AndMask{{SlidingWindowMask{1}, OrMask{{PrefixMask{0}, SkippingMask{}}}, BlockSparseMask{1, 0, 1}}};
+  DotProductAttention::Config plain;
+  FlashAttention::Config flash;
+  plain.head_dim = flash.head_dim = 4;
+  plain.mask = flash.mask = nothing;
+  const Values want = run(DotProductAttention(plain), values), got = run(FlashAttention(flash), values);
+  EXPECT_EQ(want.at("context").as_double(0), 0);
+  for (const auto& [name, value] : want) EXPECT_EQ(difference(got.at(name), value, 1e-12), "") << name;
 }
 
 TEST(FlashAttention, MasksKernelsKnow) {
@@ -96,6 +135,10 @@ TEST(FlashAttention, MasksKernelsKnow) {
   EXPECT_EQ(mask_pattern(SlidingWindowMask{5}), (MaskPattern{true, 5, true}));
   EXPECT_EQ(mask_pattern(SegmentMask{}), (MaskPattern{false, 0, true}));
   EXPECT_EQ(mask_pattern(SkippingMask{}), std::nullopt);
+  EXPECT_EQ(mask_pattern(AndMask{{SlidingWindowMask{5}, SegmentMask{}, SlidingWindowMask{3}}}),
+            (MaskPattern{true, 3, true}));
+  EXPECT_EQ(mask_pattern(AndMask{{CausalMask{}, SkippingMask{}}}), std::nullopt);
+  EXPECT_EQ(mask_pattern(OrMask{{CausalMask{}, CausalMask{}}}), std::nullopt);
 }
 
 TEST(FlashAttention, WrongShapesAreErrors) {
@@ -110,6 +153,7 @@ TEST(FlashAttention, WrongShapesAreErrors) {
   const FlashAttention wide(config);
   EXPECT_EQ(error_of([&] { run(wide, inputs(2, 2)); })->code(), ErrorCode::shape_mismatch);
   config.head_dim = 4;
+  config.num_heads = 2;
   config.mask = SlidingWindowMask{0};
   EXPECT_EQ(error_of([&] { run(FlashAttention(config), inputs(2, 2)); })->code(), ErrorCode::invalid_argument);
   EXPECT_EQ(error_of([&] { validate(config); })->path(), "mask.window");

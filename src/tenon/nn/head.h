@@ -42,4 +42,22 @@ class LinearHead final : public LmHead {
   Child<Linear> linear_;
 };
 
+// cap * tanh(logits / cap) of another head's logits (Gemma 2, 2024).
+class CappedHead final : public LmHead {
+ public:
+  struct Config : LmHead::Config {
+    double cap = 30;
+    Slot<LmHead> head;
+    Config();  // head: TiedHead
+    void check(Checker& c) const;
+    TENON_CONFIG(cap, head)
+  };
+  explicit CappedHead(const Config& config);
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double cap_;
+  Child<LmHead> head_;
+};
+
 }  // namespace tenon

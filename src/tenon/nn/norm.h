@@ -22,15 +22,36 @@ class RMSNorm final : public Norm {
  public:
   struct Config : Norm::Config {
     double eps = 1e-5;
+    // Whether the parameter is scale - 1, which starts at 0.
+    bool zero_centered = false;
     void check(Checker& c) const;
-    TENON_CONFIG(eps)
+    TENON_CONFIG(eps, zero_centered)
   };
   explicit RMSNorm(const Config& config);
   Tensor forward(const Tensor& x) const override;
 
  private:
   double eps_;
+  bool zero_centered_;
   Param scale_;
+};
+
+// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps) * scale + bias (Ba et al. 2016).
+class LayerNorm final : public Norm {
+ public:
+  struct Config : Norm::Config {
+    double eps = 1e-5;
+    bool bias = true;
+    void check(Checker& c) const;
+    TENON_CONFIG(eps, bias)
+  };
+  explicit LayerNorm(const Config& config);
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double eps_;
+  Param scale_;
+  std::optional<Param> bias_;
 };
 
 }  // namespace tenon

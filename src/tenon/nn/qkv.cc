@@ -1,15 +1,14 @@
-#include <cmath>
+#include "tenon/nn/qkv.h"
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
-#include "tenon/nn/attention.h"
 
 namespace tenon {
 
 TENON_INTERFACE(QkvProjection, Module, "queries, keys and values of attention")
 TENON_MODULE(LinearQkv, QkvProjection, "a linear layer each")
-TENON_MODULE(RotaryQkv, QkvProjection, "rotates queries and keys by position", {"theta", "base of the wavelengths"},
-             {"projection", "what is rotated"})
+TENON_MODULE(NormedQkv, QkvProjection, "normalizes each head of queries and keys", {"norm", "one each is made of it"},
+             {"projection", "what is normalized"})
 
 namespace {
 
@@ -20,12 +19,11 @@ auto dims(int64_t in, int64_t out) {
   };
 }
 
-// [B,T,N*H] -> [B,N,T,H].
+}  // namespace
+
 Tensor split_heads(const Tensor& x, int64_t num_heads, int64_t head_dim) {
   return transpose(reshape(x, {x.dim(0), x.dim(1), num_heads, head_dim}), {0, 2, 1, 3});
 }
-
-}  // namespace
 
 LinearQkv::Config::Config() : linear(Linear::Config{}) {}
 
@@ -44,46 +42,26 @@ Qkv LinearQkv::forward(const Tensor& x, const Tensor&) const {
           split_heads(tag(value_(x), "v_proj"), num_kv_heads_, head_dim_)};
 }
 
-RotaryQkv::Config::Config() : projection(LinearQkv::Config{}) {}
+NormedQkv::Config::Config() : norm(RMSNorm::Config{}), projection(LinearQkv::Config{}) {}
 
-void RotaryQkv::Config::check(Checker& c) const {
-  c.require(theta > 0, "theta", "must be above 0");
-  c.require(head_dim % 2 == 0, "head_dim", "must be even to be rotated in pairs");
+NormedQkv::NormedQkv(const Config& c)
+    : QkvProjection(c),
+      projection_(this, "projection", c.projection, [&](auto& p) { fill_inner(c, p); }),
+      query_norm_(this, "query_norm", c.norm, [&](Norm::Config& n) { n.input_dim = c.head_dim; }),
+      key_norm_(this, "key_norm", c.norm, [&](Norm::Config& n) { n.input_dim = c.head_dim; }) {}
+
+Qkv NormedQkv::forward(const Tensor& x, const Tensor& positions) const {
+  Qkv qkv = projection_(x, positions);
+  qkv.query = query_norm_(qkv.query);
+  qkv.key = key_norm_(qkv.key);
+  return qkv;
 }
 
-RotaryQkv::RotaryQkv(const Config& c)
-    : QkvProjection(c),
-      theta_(c.theta),
-      head_dim_(c.head_dim),
-      projection_(this, "projection", c.projection, [&](auto& p) {
-        p.input_dim = c.input_dim;
-        p.num_heads = c.num_heads;
-        p.num_kv_heads = c.num_kv_heads;
-        p.head_dim = c.head_dim;
-      }) {}
-
-Qkv RotaryQkv::forward(const Tensor& x, const Tensor& positions) const {
-  Qkv qkv = projection_(x, positions);
-  const int64_t half = head_dim_ / 2;
-  const DType dtype = qkv.query.dtype(), wide = dtype == DType::f64 ? DType::f64 : DType::f32;
-  std::vector<double> frequencies;
-  for (int64_t i = 0; i < half; ++i) {
-    frequencies.push_back(std::pow(theta_, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim_)));
-  }
-  const Tensor frequency = constant(Literal::from(wide, {half}, frequencies));
-  const Tensor angle = expand_dims(convert(positions, wide), 2) * frequency;  // [B,T,H/2]
-  const auto spread = [&](const Tensor& t) { return expand_dims(expand_dims(t, 1), 3); };
-  const Tensor cosine = spread(cos(angle)), sine = spread(sin(angle));  // [B,1,T,1,H/2]
-  const Tensor signed_sine = concatenate(std::vector<Tensor>{neg(sine), sine}, 3);
-  // Halves a, b -> a cos - b sin, b cos + a sin, in a form whose gradient is of the same form. In f32 at least:
-  // rounding after each step costs more than it saves.
-  const auto rotate = [&](const Tensor& t) {
-    const Tensor halves = reshape(convert(t, wide), {t.dim(0), t.dim(1), t.dim(2), 2, half});
-    return convert(reshape(halves * cosine + reverse(halves, {3}) * signed_sine, t.dims()), dtype);
-  };
-  qkv.query = rotate(qkv.query);
-  qkv.key = rotate(qkv.key);
-  return qkv;
+void fill_inner(const QkvProjection::Config& outer, QkvProjection::Config& inner) {
+  inner.input_dim = outer.input_dim;
+  inner.num_heads = outer.num_heads;
+  inner.num_kv_heads = outer.num_kv_heads;
+  inner.head_dim = outer.head_dim;
 }
 
 }  // namespace tenon

@@ -2,20 +2,27 @@
 
 #include "tenon/config/registry.h"
 #include "tenon/nn/causal_lm.h"
+#include "tenon/nn/cross_decoder_layer.h"
+#include "tenon/nn/encoder_decoder.h"
 #include "tenon/nn/initializers.h"
 #include "tenon/nn/modifiers.h"
+#include "tenon/nn/parallel_layer.h"
 
 namespace tenon {
 
 void register_nn(Registry& registry) {
   register_autodiff(registry);
   registry.add<Constant, Normal, FanInNormal>();
-  registry.add<PlainDot, Linear, Embedding, RMSNorm>();
-  registry.add<CausalMask, SlidingWindowMask, SegmentMask, LinearQkv, RotaryQkv, DotProductAttention, FlashAttention,
-               DenseKvCache, MultiheadAttention>();
-  registry.add<Silu, ScaledDim, GatedFeedForward>();
-  registry.add<PreNormResidual, DecoderLayer, Decoder>();
-  registry.add<TiedHead, LinearHead, CrossEntropy, CausalLm>();
+  registry.add<PlainDot, Linear, Embedding, LearnedPositions, SinusoidalPositions, RMSNorm, LayerNorm>();
+  registry.add<CausalMask, SlidingWindowMask, SegmentMask, PrefixMask, BlockSparseMask, AndMask, OrMask>();
+  registry.add<LinearRotaryScaling, Llama3RotaryScaling, YarnRotaryScaling, LinearQkv, NormedQkv, RotaryQkv>();
+  registry.add<AlibiBias, RelativeBias, SharedBias, DotProductAttention, FlashAttention, DenseKvCache, SlidingKvCache,
+               MultiheadAttention, CrossAttention>();
+  registry.add<Silu, Gelu, GeluTanh, QuickGelu, Relu, SquaredRelu, Logistic, Tanh, Identity>();
+  registry.add<ScaledDim, GatedFeedForward, PlainFeedForward>();
+  registry.add<PreNormResidual, PostNormResidual, HybridNormResidual, DropoutResidual, StochasticDepthResidual>();
+  registry.add<DecoderLayer, ParallelLayer, CrossDecoderLayer, Decoder>();
+  registry.add<TiedHead, LinearHead, CappedHead, CrossEntropy, CausalLm, EncoderDecoder>();
   registry.add<SetRemat, SetPartitions, UseAttention, UseDot>();
 }
 

@@ -34,4 +34,74 @@ class PreNormResidual final : public Residual {
   Child<Norm> norm_;
 };
 
+// norm(x + branch(x)) (Vaswani et al. 2017).
+class PostNormResidual final : public Residual {
+ public:
+  struct Config : Residual::Config {
+    Slot<Norm> norm;
+    Config();
+    TENON_CONFIG(norm)
+  };
+  explicit PostNormResidual(const Config& config);
+  Tensor prepare(const Tensor& x) const override;
+  Tensor merge(const Tensor& x, const Tensor& branch) const override;
+
+ private:
+  Child<Norm> norm_;
+};
+
+// x + post_norm(branch(norm(x))): the residual stream stays untouched, and what is added to it bounded (Gemma 2, 2024).
+class HybridNormResidual final : public Residual {
+ public:
+  struct Config : Residual::Config {
+    Slot<Norm> norm, post_norm;
+    Config();
+    TENON_CONFIG(norm, post_norm)
+  };
+  explicit HybridNormResidual(const Config& config);
+  Tensor prepare(const Tensor& x) const override;
+  Tensor merge(const Tensor& x, const Tensor& branch) const override;
+
+ private:
+  Child<Norm> norm_, post_norm_;
+};
+
+// Drops elements of the branch in training (Srivastava et al. 2014), then merges as another residual does.
+class DropoutResidual final : public Residual {
+ public:
+  struct Config : Residual::Config {
+    double rate = 0.1;
+    Slot<Residual> residual;
+    Config();  // residual: PreNormResidual
+    void check(Checker& c) const;
+    TENON_CONFIG(rate, residual)
+  };
+  explicit DropoutResidual(const Config& config);
+  Tensor prepare(const Tensor& x) const override;
+  Tensor merge(const Tensor& x, const Tensor& branch) const override;
+
+ private:
+  double rate_;
+  Child<Residual> residual_;
+};
+
+// Drops the branch of whole rows of the batch in training (Huang et al. 2016), then merges as another residual does.
+class StochasticDepthResidual final : public Residual {
+ public:
+  struct Config : Residual::Config {
+    double rate = 0.1;
+    Slot<Residual> residual;
+    Config();  // residual: PreNormResidual
+    void check(Checker& c) const;
+    TENON_CONFIG(rate, residual)
+  };
+  explicit StochasticDepthResidual(const Config& config);
+  Tensor prepare(const Tensor& x) const override;
+  Tensor merge(const Tensor& x, const Tensor& branch) const override;
+
+ private:
+  double rate_;
+  Child<Residual> residual_;
+};
+
 }  // namespace tenon

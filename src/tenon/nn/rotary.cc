@@ -1,0 +1,78 @@
+#include "tenon/nn/rotary.h"
+
+#include <cmath>
+
+#include "tenon/config/define.h"
+#include "tenon/ir/ops.h"
+
+namespace tenon {
+
+TENON_MODULE(RotaryQkv, QkvProjection, "rotates queries and keys by position", {"theta", "base of the wavelengths"},
+             {"fraction", "of a head's elements that are rotated, the first ones"},
+             {"scaling", "how wavelengths are stretched for longer texts; empty: not"},
+             {"projection", "what is rotated"})
+
+namespace {
+
+int64_t rotated_dim(const RotaryQkv::Config& c) {
+  return static_cast<int64_t>(std::floor(c.fraction * static_cast<double>(c.head_dim) + 1e-9));
+}
+
+RotaryFrequencies frequencies(const RotaryQkv::Config& c) {
+  RotaryFrequencies out{c.theta, {}, 1};
+  const int64_t dim = rotated_dim(c);
+  for (int64_t i = 0; i < dim / 2; ++i) {
+    out.frequencies.push_back(std::pow(c.theta, -2.0 * static_cast<double>(i) / static_cast<double>(dim)));
+  }
+  return c.scaling ? c.scaling(out) : out;
+}
+
+// Halves a, b -> a cos - b sin, b cos + a sin, in a form whose gradient is of the same form. x [B,N,T,R]. In the dtype
+// of `cosine`: rounding after each step costs more than it saves.
+Tensor rotate(const Tensor& x, const Tensor& cosine, const Tensor& signed_sine) {
+  const Tensor halves = reshape(convert(x, cosine.dtype()), {x.dim(0), x.dim(1), x.dim(2), 2, x.dim(3) / 2});
+  return convert(reshape(halves * cosine + reverse(halves, {3}) * signed_sine, x.dims()), x.dtype());
+}
+
+}  // namespace
+
+RotaryQkv::Config::Config() : projection(LinearQkv::Config{}) {}
+
+void RotaryQkv::Config::check(Checker& c) const {
+  c.require(theta > 0, "theta", "must be above 0");
+  c.require(fraction > 0 && fraction <= 1, "fraction", "must be above 0, and 1 at most");
+  const bool all = fraction == 1;
+  c.require(rotated_dim(*this) % 2 == 0, all ? "head_dim" : "fraction",
+            all ? "must be even to be rotated in pairs" : "must give an even number of elements of head_dim");
+  c.require(rotated_dim(*this) > 0, "fraction", "must give at least two elements of head_dim");
+}
+
+RotaryQkv::RotaryQkv(const Config& c)
+    : QkvProjection(c),
+      rotated_dim_(rotated_dim(c)),
+      frequencies_(frequencies(c)),
+      projection_(this, "projection", c.projection, [&](auto& p) { fill_inner(c, p); }) {}
+
+Qkv RotaryQkv::forward(const Tensor& x, const Tensor& positions) const {
+  Qkv qkv = projection_(x, positions);
+  const int64_t half = rotated_dim_ / 2;
+  const DType wide = qkv.query.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor frequency = constant(Literal::from(wide, {half}, frequencies_.frequencies));
+  const Tensor angle = expand_dims(convert(positions, wide), 2) * frequency;  // [B,T,R/2]
+  const auto spread = [&](const Tensor& t) {
+    const Tensor sized = frequencies_.magnitude == 1 ? t : t * frequencies_.magnitude;
+    return expand_dims(expand_dims(sized, 1), 3);
+  };
+  const Tensor cosine = spread(cos(angle)), sine = spread(sin(angle));  // [B,1,T,1,R/2]
+  const Tensor signed_sine = concatenate(std::vector<Tensor>{neg(sine), sine}, 3);
+  const auto rotate_first = [&](const Tensor& t) {
+    if (rotated_dim_ == t.dim(3)) return rotate(t, cosine, signed_sine);
+    const Tensor first = rotate(slice_dim(t, 3, 0, rotated_dim_), cosine, signed_sine);
+    return concatenate(std::vector<Tensor>{first, slice_dim(t, 3, rotated_dim_, t.dim(3))}, 3);
+  };
+  qkv.query = rotate_first(qkv.query);
+  qkv.key = rotate_first(qkv.key);
+  return qkv;
+}
+
+}  // namespace tenon
