@@ -2,6 +2,7 @@
 // decoding (tests/fixtures/make_layers_fixture.py).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "fixture.h"
@@ -53,6 +54,12 @@ Values run(const Model& model, const Values& weights, const Values& batch) {
   }));
 }
 
+double largest(const Literal& x) {
+  double out = 0;
+  for (const double value : x.to_doubles()) out = std::max(out, std::fabs(value));
+  return out;
+}
+
 template <class Model>
 void expect_case(const Model& model, const std::string& name) {
   const Values got = run(model, weights_for(model, name), file().all(name + "/batch/"));
@@ -63,7 +70,10 @@ void expect_case(const Model& model, const std::string& name) {
   }
   for (const auto& [path, want] : grads) {
     ASSERT_TRUE(got.contains("grads." + path)) << path;
-    EXPECT_EQ(difference(got.at("grads." + path), want, kTolerance), "") << name << " " << path;
+    const Literal& grad = got.at("grads." + path);
+    // A bias of all keys alike has no gradient: softmax doesn't see it.
+    const bool both_zero = largest(want) < 1e-12 && largest(grad) < 1e-12;
+    EXPECT_EQ(both_zero ? "" : difference(grad, want, kTolerance), "") << name << " " << path;
   }
 }
 
@@ -285,7 +295,7 @@ TEST(LayersFixture, LinearBiases) {
   heads.core = core;
   DecoderLayer::Config layer;
   layer.attention = heads;
-  layer.feed_forward = plain(24, Gelu{}, false);
+  layer.feed_forward = plain(48, Gelu{}, false);
   layer.residual = pre_norm(norm);
   CausalLm::Config config = model_of(12, 2, {layer});
   config.decoder.as<Decoder>().norm = norm;

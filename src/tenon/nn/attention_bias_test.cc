@@ -81,7 +81,7 @@ TEST(RelativeBias, BucketsAreChecked) {
 TEST(DotProductAttention, DropsWeightsInTraining) {
   DotProductAttention::Config config;
   config.head_dim = 2;
-  config.num_heads = 64;
+  config.num_heads = 32;
   config.mask = SegmentMask{};
   config.dropout = 0.5;
   const DotProductAttention core(config);
@@ -89,8 +89,8 @@ TEST(DotProductAttention, DropsWeightsInTraining) {
     return evaluate(
                {}, {},
                [&](const Nest& s, const Nest&) {
-                 const Tensor x = full({DType::f32, {1, 64, 32, 2}}, 1);
-                 const Tensor positions = iota({DType::i32, {1, 32}}, 1), segments = zeros_like(positions);
+                 const Tensor x = full({DType::f32, {1, 32, 16, 2}}, 1);
+                 const Tensor positions = iota({DType::i32, {1, 16}}, 1), segments = zeros_like(positions);
                  const MaskArgs args{positions, positions, segments, segments};
                  return Nest{
                      {"",
@@ -103,7 +103,7 @@ TEST(DotProductAttention, DropsWeightsInTraining) {
   double sum = 0;
   const std::vector<double> trained = run(true);
   for (double x : trained) sum += x;
-  EXPECT_NEAR(sum / static_cast<double>(trained.size()), 1, 0.01);
+  EXPECT_NEAR(sum / static_cast<double>(trained.size()), 1, 0.04);
   EXPECT_GT(std::fabs(trained[0] - 1), 1e-3);
 }
 

@@ -86,6 +86,7 @@ TEST(EncoderDecoder, ArraysOfSourceAndTargetAreChecked) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(error->path(), "source_positions");
+  batch = packed();
   batch.erase("source_segment_ids");
   error = error_of([&] { logits(model, batch); });
   ASSERT_TRUE(error);

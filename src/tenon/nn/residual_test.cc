@@ -74,7 +74,7 @@ TEST(Residual, DropoutKeepsTheMean) {
     EXPECT_NEAR(evaluated.at("merged").as_double(i), x + branch, 1e-6);
     const double added = trained.at("merged").as_double(i) - x;
     dropped += std::fabs(added) < 1e-6;
-    if (std::fabs(added) >= 1e-6) EXPECT_NEAR(added, branch / 0.75, 1e-5);
+    EXPECT_NEAR(added, std::fabs(added) < 1e-6 ? 0 : branch / 0.75, 1e-5);
   }
   EXPECT_NEAR(static_cast<double>(dropped) / (64 * 32), 0.25, 0.03);
   EXPECT_NE(run(residual, 64, true, 2).at("merged"), trained.at("merged"));
