@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiled.h"
 #include "fixture.h"
 #include "tenon/autodiff/functional.h"
 #include "tenon/ir/ops.h"
@@ -13,6 +14,7 @@
 #include "tenon/nn/encoder_decoder.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/parallel_layer.h"
+#include "tenon/pjrt/plugin.h"
 
 namespace tenon {
 namespace {
@@ -208,7 +210,7 @@ TEST(LayersFixture, PartialRotationAndParallelBranches) {
   expect_model(config, "gpt_neox");
 }
 
-TEST(LayersFixture, HybridNormsCapsAndLocalLayers) {
+CausalLm::Config local_and_global() {
   RMSNorm::Config norm = rms_norm();
   norm.zero_centered = true;
   HybridNormResidual::Config residual;
@@ -232,7 +234,47 @@ TEST(LayersFixture, HybridNormsCapsAndLocalLayers) {
   head.cap = 3;
   config.head = head;
   config.decoder.as<Decoder>().norm = norm;
-  expect_model(config, "gemma2");
+  return config;
+}
+
+TEST(LayersFixture, HybridNormsCapsAndLocalLayers) { expect_model(local_and_global(), "gemma2"); }
+
+// Rows of different lengths in dense and sliding caches, compiled: 6 and 2 tokens, then one after another.
+TEST(LayersFixture, RaggedDecodingThroughXla) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  const CausalLm model(local_and_global());
+  const Values weights = weights_for(model, "gemma2"), batch = file().all("gemma2/batch/");
+  const int64_t first[] = {6, 2}, steps = 6;
+  const NestGraph program = nest_graph(weights, batch, [&](const Nest& s, const Nest& b) {
+    Nest cache = functional(model, &CausalLm::init_cache, s, Tensor(), false, kRows, kTokens).result, out;
+    const auto extend = [&](const std::vector<int64_t>& start, const std::vector<int64_t>& count, int64_t padded) {
+      std::vector<Tensor> rows;
+      for (int64_t r = 0; r < kRows; ++r) {
+        const int64_t begin = start[static_cast<size_t>(r)];
+        rows.push_back(slice(b.at("input_ids"), {r, begin}, {r + 1, begin + padded}));
+      }
+      const Tensor last = constant(Literal::from(DType::i32, {kRows}, count)) - 1.0;
+      auto step = functional(model, &CausalLm::extend_step, s, Tensor(), false, cache, concatenate(rows, 0),
+                             constant(Literal::from(DType::i32, {kRows}, start)), last)
+                      .result;
+      cache = std::move(step.first);
+      out.emplace(std::to_string(out.size()), step.second);
+    };
+    extend({0, 0}, {first[0], first[1]}, 6);
+    for (int64_t i = 0; i < steps; ++i) extend({first[0] + i, first[1] + i}, {1, 1}, 1);
+    return out;
+  });
+  const Values got = name_results(program, run_compiled(program, nest_arguments(weights, batch)));
+  const Literal want = file()["gemma2/logits"];
+  ASSERT_EQ(got.size(), 1U + steps);
+  for (int64_t step = 0; step <= steps; ++step) {
+    for (int64_t i = 0; i < kRows * kVocab; ++i) {
+      const int64_t row = i / kVocab, token = first[row] + step - 1;
+      EXPECT_NEAR(got.at(std::to_string(step)).as_double(i),
+                  want.as_double((row * kTokens + token) * kVocab + i % kVocab), 1e-4)
+          << "step " << step << " row " << row;
+    }
+  }
 }
 
 TEST(LayersFixture, NormedQueriesAndKeysOfOneKeyHead) {

@@ -1,13 +1,12 @@
 // A Llama-style model against PyTorch: loss, logits and every gradient (tests/fixtures/make_llama_fixture.py).
 #include <gtest/gtest.h>
 
+#include "compiled.h"
 #include "fixture.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/testing/tiny_lm.h"
 #include "tenon/pjrt/plugin.h"
-#include "tenon/runtime/executable.h"
-#include "tenon/stablehlo/emit.h"
 
 namespace tenon {
 namespace {
@@ -73,22 +72,6 @@ void interpret_and_compare(DType dtype, const std::string& name, double toleranc
 
 TEST(LlamaFixture, InterpreterInF32) { interpret_and_compare(DType::f32, "f32", 1e-5); }
 TEST(LlamaFixture, InterpreterInF64) { interpret_and_compare(DType::f64, "f64", 1e-10); }
-
-std::vector<Literal> run_compiled(const NestGraph& graph, const std::vector<Literal>& arguments) {
-  Program program;
-  program.text = emit_stablehlo(graph.graph, {});
-  program.arg_types = graph.graph.param_types();
-  program.result_types = graph.graph.result_types();
-  program.arg_specs.resize(program.arg_types.size());
-  program.result_specs.resize(program.result_types.size());
-  const std::shared_ptr<const Backend> backend = Backend::open("cpu");
-  const Executable executable = compile(backend, Mesh(), std::move(program));
-  std::vector<Array> args;
-  for (const Literal& x : arguments) args.push_back(Array::from_literal(backend, Mesh(), {}, x));
-  std::vector<Literal> out;
-  for (const Array& x : executable(args)) out.push_back(x.to_literal());
-  return out;
-}
 
 TEST(LlamaFixture, XlaInF32) {
   if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";

@@ -24,7 +24,14 @@ RotaryFrequencies frequencies(const RotaryQkv::Config& c) {
   for (int64_t i = 0; i < dim / 2; ++i) {
     out.frequencies.push_back(std::pow(c.theta, -2.0 * static_cast<double>(i) / static_cast<double>(dim)));
   }
-  return c.scaling ? c.scaling(out) : out;
+  if (!c.scaling) return out;
+  const size_t pairs = out.frequencies.size();
+  out = c.scaling(out);
+  if (out.frequencies.size() == pairs) return out;
+  throw Error(ErrorCode::invalid_argument, "a scaling gives another number of frequencies")
+      .at("scaling")
+      .got(std::to_string(out.frequencies.size()))
+      .expected(std::to_string(pairs));
 }
 
 // Halves a, b -> a cos - b sin, b cos + a sin, in a form whose gradient is of the same form. x [B,N,T,R]. In the dtype
