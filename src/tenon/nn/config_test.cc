@@ -10,6 +10,7 @@
 #include "tenon/nn/encoder_decoder.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/modifiers.h"
 #include "tenon/nn/parallel_layer.h"
 #include "tenon/nn/register.h"
 #include "tenon/nn/testing/tiny_lm.h"
@@ -150,6 +151,31 @@ TEST(NnConfigs, RotaryPositionsAreChecked) {
   refused([](auto& r) { r.scaling = Llama3RotaryScaling{.low_freq_factor = 4}; }, "scaling.high_freq_factor", "above");
   refused([](auto& r) { r.scaling = YarnRotaryScaling{.factor = 0.5}; }, "scaling.factor", "at least 1");
   refused([](auto& r) { r.scaling = YarnRotaryScaling{.beta_slow = 32}; }, "scaling.beta_fast", "above beta_slow");
+}
+
+TEST(NnConfigs, LayersAreSetByPathAndPrinted) {
+  Registry registry;
+  register_nn(registry);
+  CausalLm::Config config = tiny_lm(StackForm::scan);
+  const std::string attention = "decoder.pattern.0.attention.";
+  apply_set(
+      config,
+      {attention + "qkv.scaling.type=YarnRotaryScaling", attention + "qkv.scaling.factor=8",
+       attention + "core.type=DotProductAttention", attention + "core.bias.type=AlibiBias",
+       attention + R"(core.mask={type="AndMask", masks=[{type="CausalMask"}, {type="BlockSparseMask", block=32}]})"},
+      registry);
+  EXPECT_EQ(attention_of(config).qkv.as<RotaryQkv>().scaling, RotaryScaling(YarnRotaryScaling{.factor = 8}));
+  EXPECT_EQ(attention_of(config).core->mask, Mask(AndMask{{CausalMask{}, BlockSparseMask{.block = 32}}}));
+  const std::string text = to_toml(config);
+  EXPECT_EQ(*from_toml(text, "", registry), static_cast<const AnyConfig&>(config));
+  EXPECT_THAT(text, HasSubstr(attention + "core.mask.masks.1.block = 32\n"));
+  CausalLm model(config);
+  // What another core can't compute stays set, and is refused.
+  UseAttention{.core = FlashAttention::Config()}(config);
+  const auto error = build_error(config);
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::unsupported);
+  EXPECT_EQ(error->path(), "decoder.layers.0.attention.core.bias");
 }
 
 GatedFeedForward::Config& feed_forward(CausalLm::Config& c) {
