@@ -18,6 +18,8 @@ TENON_MODULE(SharedBias, AttentionBias, "the bias that the stack above shares")
 
 namespace {
 
+constexpr int64_t kMaxDistance = int64_t{1} << 20;  // a table has a row for each distance
+
 DType wide_dtype() { return Context::current().compute_dtype() == DType::f64 ? DType::f64 : DType::f32; }
 
 // i32 [B,T,S]: key position - query position.
@@ -61,6 +63,7 @@ void RelativeBias::Config::check(Checker& c) const {
             "must be at least 2 for each direction, and even for two");
   c.require(max_distance > num_buckets / directions / 2, "max_distance",
             "must be above half the buckets of a direction");
+  c.at_most("max_distance", max_distance, kMaxDistance);
 }
 
 RelativeBias::RelativeBias(const Config& config)

@@ -75,6 +75,7 @@ TEST(RelativeBias, BucketsAreChecked) {
   EXPECT_EQ(path(1, 2, false), "num_buckets");
   EXPECT_EQ(path(7, 128, true), "num_buckets");
   EXPECT_EQ(path(32, 16, false), "max_distance");
+  EXPECT_EQ(path(32, int64_t{1} << 40, false), "max_distance");
 }
 
 // Dropped weights don't change what attention gives on average.

@@ -153,6 +153,17 @@ TEST(NnConfigs, RotaryPositionsAreChecked) {
   refused([](auto& r) { r.scaling = YarnRotaryScaling{.beta_slow = 32}; }, "scaling.beta_fast", "above beta_slow");
 }
 
+TEST(NnConfigs, ScalingsThatGiveNoNumbersAreErrors) {
+  CausalLm::Config config = tiny_lm(StackForm::unroll);
+  attention_of(config).qkv.as<RotaryQkv>().theta = 1;
+  attention_of(config).qkv.as<RotaryQkv>().scaling = YarnRotaryScaling{};
+  const CausalLm model(config);
+  const auto error = error_of([&] { loss_and_gradients(model, initial_values(model, 1), packed_batch({{3}}, 11, 1)); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error->path(), "decoder.layers.0.attention.qkv");
+}
+
 TEST(NnConfigs, LayersAreSetByPathAndPrinted) {
   Registry registry;
   register_nn(registry);

@@ -18,20 +18,19 @@ int64_t rotated_dim(const RotaryQkv::Config& c) {
   return static_cast<int64_t>(std::floor(c.fraction * static_cast<double>(c.head_dim) + 1e-9));
 }
 
-RotaryFrequencies frequencies(const RotaryQkv::Config& c) {
-  RotaryFrequencies out{c.theta, {}, 1};
-  const int64_t dim = rotated_dim(c);
+// Of `dim` rotated elements, scaled.
+RotaryFrequencies frequencies(double theta, int64_t dim, const RotaryScaling& scaling) {
+  RotaryFrequencies out{theta, {}, 1};
   for (int64_t i = 0; i < dim / 2; ++i) {
-    out.frequencies.push_back(std::pow(c.theta, -2.0 * static_cast<double>(i) / static_cast<double>(dim)));
+    out.frequencies.push_back(std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(dim)));
   }
-  if (!c.scaling) return out;
-  const size_t pairs = out.frequencies.size();
-  out = c.scaling(out);
-  if (out.frequencies.size() == pairs) return out;
-  throw Error(ErrorCode::invalid_argument, "a scaling gives another number of frequencies")
-      .at("scaling")
-      .got(std::to_string(out.frequencies.size()))
-      .expected(std::to_string(pairs));
+  if (!scaling) return out;
+  out = scaling(out);
+  bool usable = static_cast<int64_t>(out.frequencies.size()) == dim / 2 && std::isfinite(out.magnitude);
+  for (const double f : out.frequencies) usable = usable && std::isfinite(f);
+  if (usable) return out;
+  throw Error(ErrorCode::invalid_argument, "a scaling gives another number of frequencies, or some that aren't finite")
+      .at(Context::current().path());
 }
 
 // Halves a, b -> a cos - b sin, b cos + a sin, in a form whose gradient is of the same form. x [B,N,T,R]. In the dtype
@@ -56,18 +55,20 @@ void RotaryQkv::Config::check(Checker& c) const {
 
 RotaryQkv::RotaryQkv(const Config& c)
     : QkvProjection(c),
+      theta_(c.theta),
+      scaling_(c.scaling),
       rotated_dim_(rotated_dim(c)),
-      frequencies_(frequencies(c)),
       projection_(this, "projection", c.projection, [&](auto& p) { fill_inner(c, p); }) {}
 
 Qkv RotaryQkv::forward(const Tensor& x, const Tensor& positions) const {
   Qkv qkv = projection_(x, positions);
   const int64_t half = rotated_dim_ / 2;
   const DType wide = qkv.query.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const Tensor frequency = constant(Literal::from(wide, {half}, frequencies_.frequencies));
+  const RotaryFrequencies turns = frequencies(theta_, rotated_dim_, scaling_);
+  const Tensor frequency = constant(Literal::from(wide, {half}, turns.frequencies));
   const Tensor angle = expand_dims(convert(positions, wide), 2) * frequency;  // [B,T,R/2]
   const auto spread = [&](const Tensor& t) {
-    const Tensor sized = frequencies_.magnitude == 1 ? t : t * frequencies_.magnitude;
+    const Tensor sized = turns.magnitude == 1 ? t : t * turns.magnitude;
     return expand_dims(expand_dims(sized, 1), 3);
   };
   const Tensor cosine = spread(cos(angle)), sine = spread(sin(angle));  // [B,1,T,1,R/2]

@@ -67,8 +67,9 @@ class RotaryQkv final : public QkvProjection {
   Qkv forward(const Tensor& x, const Tensor& positions) const override;
 
  private:
+  double theta_;
+  RotaryScaling scaling_;
   int64_t rotated_dim_;
-  RotaryFrequencies frequencies_;
   Child<QkvProjection> projection_;
 };
 
