@@ -4,6 +4,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/auxiliary_loss.h"
 #include "tenon/nn/batch.h"
 
 namespace tenon {
@@ -81,8 +82,9 @@ Tensor CausalLm::logits(const Nest& batch) const { return wide(head_(hidden(batc
 
 LossSum CausalLm::forward(const Nest& batch) const {
   const Tensor x = hidden(batch), labels = input(batch, "target_labels");
-  if (loss_chunks_ > 1) return chunked_loss(x, labels);
-  return loss_(shard(head_(x), logits_partition_), labels);
+  const LossSum loss = loss_chunks_ > 1 ? chunked_loss(x, labels) : loss_(shard(head_(x), logits_partition_), labels);
+  const Tensor live = convert(greater_equal(labels, zeros_like(labels)), DType::f32);
+  return add_auxiliary_losses(loss, reduce_sum(live, {1}));
 }
 
 LossSum CausalLm::chunked_loss(const Tensor& x, const Tensor& labels) const {

@@ -5,6 +5,7 @@
 #include "tenon/nn/cross_decoder_layer.h"
 #include "tenon/nn/encoder_decoder.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/mixture_of_experts.h"
 #include "tenon/nn/modifiers.h"
 #include "tenon/nn/parallel_layer.h"
 
@@ -20,6 +21,7 @@ void register_nn(Registry& registry) {
                MultiheadAttention, CrossAttention>();
   registry.add<Silu, Gelu, GeluTanh, QuickGelu, Relu, SquaredRelu, Logistic, Tanh, Identity>();
   registry.add<ScaledDim, GatedFeedForward, PlainFeedForward>();
+  registry.add<MixtureOfExperts, TopKRouter, CapacityDispatch, DroplessDispatch, GatedExperts, PerExpert>();
   registry.add<PreNormResidual, PostNormResidual, HybridNormResidual, DropoutResidual, StochasticDepthResidual>();
   registry.add<DecoderLayer, ParallelLayer, CrossDecoderLayer, Decoder>();
   registry.add<TiedHead, LinearHead, CappedHead, CrossEntropy, CausalLm, EncoderDecoder>();

@@ -5,6 +5,7 @@
 #include "tenon/autodiff/functional.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
+#include "tenon/nn/auxiliary_loss.h"
 
 namespace tenon {
 namespace {
@@ -28,6 +29,7 @@ std::pair<Sums, Outputs> add_microbatch(const Model& model, const Nest& params, 
     return std::pair(out.result.sum, std::pair(out.result.weight, std::move(out.collected)));
   };
   const auto all = value_and_grad(loss, params);
+  require_no_auxiliary_loss(all.aux.second.aux);
   Sums after = before;
   after.loss = {total(before.loss.sum, all.value), total(before.loss.weight, all.aux.first)};
   for (auto& [path, sum] : after.grads) sum = total(sum, all.grads.at(path));
