@@ -75,7 +75,7 @@ class MixtureRunTest : public RunTest {
   }
 };
 
-TEST_F(MixtureRunTest, ExpertsOverDevices) {
+TEST_F(MixtureRunTest, SlowExpertsOverDevices) {
   const Trainer::Config one = mixture_config(CapacityDispatch::Config{});
   Trainer::Config four = one;
   four.mesh = {.data = 1, .expert = 2, .fsdp = 2};
@@ -83,7 +83,7 @@ TEST_F(MixtureRunTest, ExpertsOverDevices) {
   expect_parity(one, four);
 }
 
-TEST_F(MixtureRunTest, DroplessOverDevices) {
+TEST_F(MixtureRunTest, SlowDroplessOverDevices) {
   const Trainer::Config one = mixture_config(DroplessDispatch::Config{});
   Trainer::Config four = one;
   four.mesh = {.data = 2, .fsdp = 2};
