@@ -95,7 +95,11 @@ class Wrapper final : public Exchanger {
  private:
   void fill(const Path& path, const AnyConfig& current, AnyConfig& next) override {
     carry_interface(current, next);
-    const ValueRef inner = find(next, slot_);
+    ValueRef inner = find(next, slot_);
+    if (inner.kind() == Kind::holder && inner.as<HolderType>().inner().kind() == Kind::slot) {
+      const auto& optional = inner.as<HolderType>();
+      inner = {&optional.inner(), optional.engage(inner.data)};
+    }
     if (inner.kind() != Kind::slot) {
       throw Error(ErrorCode::wrong_type, fmt::format("{}.{} is no slot", next.type().name(), slot_))
           .at(format_path(path))
