@@ -62,5 +62,8 @@ class Guides(CommandTest):
         for module, function in names:
             self.assertIn(f"`{module or function}`", text)
 
+    def test_mixture_of_experts(self):
+        self.check_guide("mixture_of_experts.md")
+
     def test_plugins(self):
         self.check_guide("plugins.md")

@@ -10,6 +10,7 @@
 #include "tenon/experiments/austen.h"
 #include "tenon/experiments/llama.h"
 #include "tenon/experiments/overlay_file.h"
+#include "tenon/experiments/qwen3_moe.h"
 #include "tenon/nn/register.h"
 #include "tenon/optim/register.h"
 #include "tenon/trainer/register.h"
@@ -62,6 +63,7 @@ ExperimentRegistry& ExperimentRegistry::global() {
 void register_experiments(ExperimentRegistry& registry) {
   register_austen(registry);
   register_llama(registry);
+  register_qwen3_moe(registry);
 }
 
 void register_everything(Registry& registry) {
@@ -70,7 +72,7 @@ void register_everything(Registry& registry) {
   register_optim(registry);
   register_data(registry);
   register_trainer(registry);
-  registry.add<Austen, Llama>();
+  registry.add<Austen, Llama, Qwen3Moe>();
 }
 
 }  // namespace tenon

@@ -1,0 +1,71 @@
+#include "tenon/experiments/qwen3_moe.h"
+
+#include <gmock/gmock.h>
+
+#include "tenon/config/build_part.h"
+#include "tenon/config/registry.h"
+#include "tenon/experiments/resolve.h"
+#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/mixture_of_experts.h"
+#include "tenon/trainer/trace_step.h"
+
+namespace tenon {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Qwen3MoeTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { register_everything(Registry::global()); }
+  Qwen3MoeTest() { register_experiments(experiments_); }
+  Trainer::Config config(const std::string& name, const Overrides& overrides = {}) const {
+    return resolve(experiments_.find(name), overrides).config;
+  }
+  ExperimentRegistry experiments_;
+};
+
+// The total of the released weights' files is 30,532,122,624, with 48 layers' norms of queries and keys (2 x 128). A
+// token sees 8 of 128 experts.
+TEST_F(Qwen3MoeTest, HasThePublishedNumberOfParameters) {
+  int64_t all = 0, active = 0;
+  const std::unique_ptr<Model> model = build_part("model", config("qwen3_30b_a3b").model);
+  for (const ParamInfo& param : describe_state(*model)) {
+    const int64_t count = num_elements(param.logical_shape());
+    all += count;
+    active += param.path.find(".experts.") == std::string::npos ? count : count * 8 / 128;
+  }
+  EXPECT_EQ(all, 30'532'122'624 - 48 * 2 * 128);
+  EXPECT_EQ(active, 3'353'032'704 - 48 * 2 * 128);
+}
+
+TEST_F(Qwen3MoeTest, Trace) {
+  EXPECT_GT(trace_train_step(config("qwen3_moe_test"), 1).step.flops, 0);
+  EXPECT_GT(trace_train_step(config("qwen3_moe_test", {.assignments = {"args.expert=2", "args.fsdp=2"}}), 4).step.flops,
+            0);
+  const Overrides small{.assignments = {"model.decoder.num_layers=1", "args.expert=8"}};
+  EXPECT_GT(trace_train_step(config("qwen3_30b_a3b", small), 64).step.flops, 0);
+}
+
+// Any experiment becomes a mixture by a modifier, alone or around what it had.
+TEST_F(Qwen3MoeTest, ModifiersMakeMixtures) {
+  const auto feed_forward = [&](const std::string& modifier) {
+    const Trainer::Config c = config("llama2_test", {.modifiers = {modifier}});
+    EXPECT_GT(trace_train_step(c, 1).step.flops, 0);
+    return c.model.as<CausalLm>()
+        .decoder.as<Decoder>()
+        .pattern[0]
+        .as<DecoderLayer>()
+        .feed_forward.as<MixtureOfExperts>();
+  };
+  const MixtureOfExperts::Config alone = feed_forward(
+      R"(Replace{from = "FeedForward", to = {type = "MixtureOfExperts", num_experts = 4, experts.hidden_dim = 48}})");
+  EXPECT_EQ(alone.num_experts.value(), 4);
+  EXPECT_FALSE(alone.shared);
+  const MixtureOfExperts::Config around = feed_forward(
+      R"(Wrap{from = "FeedForward", to = {type = "MixtureOfExperts", num_experts = 4, experts.hidden_dim = 48}, slot = "shared"})");
+  ASSERT_TRUE(around.shared);
+  EXPECT_TRUE(around.shared->is<GatedFeedForward>());
+}
+
+}  // namespace
+}  // namespace tenon
