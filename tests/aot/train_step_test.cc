@@ -6,6 +6,8 @@
 #include "tenon/config/registry.h"
 #include "tenon/experiments/austen.h"
 #include "tenon/experiments/experiment.h"
+#include "tenon/experiments/qwen3_moe.h"
+#include "tenon/experiments/resolve.h"
 #include "tenon/ir/ops.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/jit.h"
@@ -77,6 +79,19 @@ INSTANTIATE_TEST_SUITE_P(Machines, SlowTrainStep,
                          ::testing::Values(Machine{"v5p:2x2x1", "TPU v5", "V5p", 2},
                                            Machine{"h100:4", "H100", "H100", 1.02}),
                          [](const auto& machine) { return machine.param.name; });
+
+// A layer's tokens go to their experts and back, forward and backward: four in the bodies of the two loops.
+TEST(SlowMixtureStep, TokensMoveByAllToAll) {
+  if (const Result<std::string> plugin = pjrt::find_plugin("tpu"); !plugin) GTEST_SKIP() << plugin.error().what();
+  register_everything(Registry::global());
+  ExperimentRegistry experiments;
+  register_qwen3_moe(experiments);
+  const Overrides overrides{
+      .assignments = {"args.expert=2", "args.fsdp=2", "args.model_dim=128", "args.sequence_length=256"}};
+  const Resolved resolved = resolve(experiments.find("qwen3_moe_test"), overrides);
+  const StepReport report = compile_train_step(resolved.config, "v5p:2x2x1");
+  EXPECT_EQ(count_collectives(report.compiled.instructions)["all-to-all"], 4) << format_report(report);
+}
 
 // What libtpu lets a program use is what the chip table says.
 TEST(SlowChips, TpuMemoryIsWhatTheCompilerSays) {
