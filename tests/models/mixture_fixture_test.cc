@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
+#include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/mixture_of_experts.h"
+#include "tenon/pjrt/plugin.h"
+#include "tenon/runtime/jit.h"
 
 namespace tenon {
 namespace {
@@ -25,7 +28,13 @@ Slot<FeedForward> shared(int64_t hidden_dim) {
   return c;
 }
 
-void expect_fixture(const std::string& name, Config config, const Values& more_state = {}) {
+std::vector<Literal> run_compiled(NestGraph& program, const std::vector<Literal>& arguments) {
+  static const std::shared_ptr<const Backend> backend = Backend::open("cpu");
+  return Jitted(backend, compile(backend, Mesh(), make_program(program.graph)))(arguments);
+}
+
+// In the interpreter or, if `compiled`, by XLA.
+void expect_fixture(const std::string& name, Config config, const Values& more_state = {}, bool compiled = false) {
   static const Fixture file("mixture");
   const Values inputs = {{"x", file["x"]}, {"dy", file["dy"]}}, wanted = file.all(name + "/grads/");
   Values state = file.all(name + "/weights/");
@@ -34,7 +43,7 @@ void expect_fixture(const std::string& name, Config config, const Values& more_s
        {Slot<Dispatch>(CapacityDispatch::Config{}), Slot<Dispatch>(DroplessDispatch::Config{})}) {
     config.dispatch = dispatch;
     const MixtureOfExperts model(config);
-    const Values got = evaluate(state, inputs, [&](const Nest& s, const Nest& in) {
+    NestGraph program = nest_graph(state, inputs, [&](const Nest& s, const Nest& in) {
       Nest all = s;
       all.emplace("x", in.at("x"));
       const auto both = value_and_grad(
@@ -47,12 +56,20 @@ void expect_fixture(const std::string& name, Config config, const Values& more_s
       out.emplace("y", both.aux);
       return out;
     });
+    const std::vector<Literal> arguments = nest_arguments(state, inputs);
+    const Values got =
+        name_results(program, compiled ? run_compiled(program, arguments) : interpret(program.graph, arguments));
     EXPECT_EQ(difference(got.at("y"), file[name + "/y"], 1e-5), "");
     for (const auto& [path, grad] : wanted) EXPECT_EQ(difference(got.at(path), grad, 1e-5), "") << path;
   }
 }
 
 TEST(MixtureFixture, Mixtral) { expect_fixture("mixtral", mixture()); }
+
+TEST(MixtureFixture, XlaMixtral) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  expect_fixture("mixtral", mixture(), {}, true);
+}
 
 TEST(MixtureFixture, Qwen2) {
   Config c = mixture();
