@@ -12,6 +12,8 @@
 #include "tenon/nn/initializers.h"
 #include "tenon/nn/modifiers.h"
 #include "tenon/nn/parallel_layer.h"
+#include "tenon/nn/lora.h"
+#include "tenon/nn/quantized_dot.h"
 #include "tenon/nn/register.h"
 #include "tenon/nn/testing/tiny_lm.h"
 
@@ -22,6 +24,9 @@ using ::testing::HasSubstr;
 
 TEST(NnConfigs, ListAllTheirFields) {
   expect_all_fields_listed<PlainDot>();
+  expect_all_fields_listed<Int8Dot>();
+  expect_all_fields_listed<Fp8Dot>();
+  expect_all_fields_listed<LoRA>();
   expect_all_fields_listed<Linear>();
   expect_all_fields_listed<Embedding>();
   expect_all_fields_listed<RMSNorm>();

@@ -6,17 +6,9 @@
 
 namespace tenon {
 
-TENON_INTERFACE(Dot, Module, "the contraction of a linear layer")
-TENON_MODULE(PlainDot, Dot, "a matrix product in the operands' dtype")
 TENON_MODULE(Linear, Module, "y = x W + b", {"bias", "whether b is added"},
              {"weight_partition", "mesh axes of input and output dimension"}, {"init", "initializer of W"},
              {"dot", "how x W is computed"})
-
-Tensor PlainDot::forward(const Tensor& x, const Tensor& weight) const {
-  Dims shape = x.dims();
-  shape.back() = weight.dim(1);
-  return reshape(matmul(reshape(x, {-1, weight.dim(0)}), weight), shape);
-}
 
 Linear::Config::Config() : dot(PlainDot::Config{}) {}
 
@@ -29,7 +21,11 @@ Linear::Linear(const Config& config)
     : Module(config),
       input_dim_(config.input_dim),
       weight_(this, "weight", {config.input_dim, config.output_dim}, {config.weight_partition, config.init, 1}),
-      dot_(this, "dot", config.dot) {
+      dot_(this, "dot", config.dot, [&](Dot::Config& d) {
+        d.input_dim = config.input_dim;
+        d.output_dim = config.output_dim;
+        d.weight_partition = config.weight_partition;
+      }) {
   if (!config.bias) return;
   const auto& axes = config.weight_partition.dims();
   const PartitionSpec partition = axes.size() > 1 ? PartitionSpec(std::vector<Axis>{axes[1]}) : PartitionSpec();

@@ -70,10 +70,11 @@ void describe(const Module& module, const std::string& prefix, int64_t stack, bo
     for (const Param* p : module.params()) {
       const ParamSpec& spec = p->spec();
       out.push_back({prefix + p->name(), p->shape(), stack, stack > 0 ? spec.partition.stacked() : spec.partition,
-                     spec.init, spec.decay_scale, true});
+                     spec.init, spec.decay_scale});
     }
   } else {
-    for (const State* s : module.states()) out.push_back({prefix + s->name(), s->shape(), stack, {}, {}, 0, false});
+    for (const State* s : module.states())
+      out.push_back({prefix + s->name(), s->shape(), stack, {}, {}, 0, false, s->source()});
   }
   for (const Module::ChildEntry& child : module.children()) {
     if (child.repeats > 0 && stack > 0) {

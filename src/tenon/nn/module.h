@@ -167,6 +167,7 @@ struct ParamInfo {
   Initializer init;
   double decay_scale = 1;
   bool trainable = true;
+  StateSource source = StateSource::forward;  // of a state: what its next value comes from
   Dims logical_shape() const;
 };
 // Every Param, then every State, in order of construction.

@@ -61,7 +61,8 @@ Param::operator Tensor() const {
   return slice(shard(convert(stored, here.compute_dtype()), spec_.partition), Dims(shape_.size(), 0), shape_);
 }
 
-State::State(Module* owner, std::string_view name, Dims shape) : owner_(owner), name_(name), shape_(std::move(shape)) {
+State::State(Module* owner, std::string_view name, Dims shape, StateSource source)
+    : owner_(owner), name_(name), shape_(std::move(shape)), source_(source) {
   owner->check_new_name(name);
   owner->states_.push_back(this);
 }
@@ -74,6 +75,23 @@ State::operator Tensor() const {
 }
 
 void State::update(const Tensor& next) const {
+  if (source_ != StateSource::forward) {
+    throw Error(ErrorCode::wrong_context, "the state's next value is its cotangent").at(Context::current().join(name_));
+  }
+  collect(next);
+}
+
+Tensor State::update_by_cotangent() const {
+  if (source_ != StateSource::cotangent) {
+    throw Error(ErrorCode::wrong_context, "the state's next value comes from the forward pass")
+        .at(Context::current().join(name_));
+  }
+  const Tensor value = *this;
+  collect(value);
+  return value;
+}
+
+void State::collect(const Tensor& next) const {
   Context& here = owner_context(owner_, name_);
   const TensorType want{DType::f32, shape_};
   if (next.type() != want) {

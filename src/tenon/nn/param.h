@@ -1,6 +1,7 @@
 // Parameters and states: what a module owns, and what the outside needs to know of them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,21 +53,30 @@ class Param {
   ParamSpec spec_;
 };
 
+// What a state's next value comes from: the forward pass, or the cotangent that the backward pass gives the state.
+enum class StateSource : uint8_t { forward, cotangent };
+
 // An array that isn't trained: batch statistics, amax history, router bias. f32, replicated, zeros at the start.
 class State {
  public:
-  State(Module* owner, std::string_view name, Dims shape);
+  State(Module* owner, std::string_view name, Dims shape, StateSource source = StateSource::forward);
   operator Tensor() const;  // NOLINT: implicit by design
   // The value the next step starts from; at most once in a call. Microbatches carry it in order.
   void update(const Tensor& next) const;
+  // For statistics of gradients: the value, whose cotangent in this call is what the next step starts from (a
+  // custom_vjp gives it). At most once in a call. Who doesn't differentiate keeps the value as it is.
+  Tensor update_by_cotangent() const;
 
   const std::string& name() const { return name_; }
   const Dims& shape() const { return shape_; }
+  StateSource source() const { return source_; }
 
  private:
+  void collect(const Tensor& next) const;
   const Module* owner_;
   std::string name_;
   Dims shape_;
+  StateSource source_;
 };
 
 }  // namespace tenon

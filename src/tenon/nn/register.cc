@@ -5,16 +5,19 @@
 #include "tenon/nn/cross_decoder_layer.h"
 #include "tenon/nn/encoder_decoder.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/lora.h"
 #include "tenon/nn/mixture_of_experts.h"
 #include "tenon/nn/modifiers.h"
 #include "tenon/nn/parallel_layer.h"
+#include "tenon/nn/quantized_dot.h"
 
 namespace tenon {
 
 void register_nn(Registry& registry) {
   register_autodiff(registry);
   registry.add<Constant, Normal, FanInNormal>();
-  registry.add<PlainDot, Linear, Embedding, LearnedPositions, SinusoidalPositions, RMSNorm, LayerNorm>();
+  registry.add<PlainDot, Int8Dot, Fp8Dot, LoRA, Linear>();
+  registry.add<Embedding, LearnedPositions, SinusoidalPositions, RMSNorm, LayerNorm>();
   registry.add<CausalMask, SlidingWindowMask, SegmentMask, PrefixMask, BlockSparseMask, AndMask, OrMask>();
   registry.add<LinearRotaryScaling, Llama3RotaryScaling, YarnRotaryScaling, LinearQkv, NormedQkv, RotaryQkv>();
   registry.add<AlibiBias, RelativeBias, SharedBias, DotProductAttention, FlashAttention, DenseKvCache, SlidingKvCache,

@@ -10,12 +10,27 @@
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
+#include "tenon/nn/linear.h"
+#include "tenon/nn/lora.h"
 #include "tenon/optim/adamw.h"
+#include "tenon/optim/frozen.h"
 #include "tenon/optim/modifiers.h"
 #include "tenon/optim/optimizer_by_path.h"
 
 namespace tenon {
 namespace {
+
+// A learner and what it trains.
+class Holder final : public Configurable {
+ public:
+  struct Config : AnyConfig {
+    Slot<Linear> linear = Linear::Config{};
+    Slot<Learner> learner = Learner::Config{};
+    TENON_CONFIG(linear, learner)
+  };
+  explicit Holder(const Config&) {}
+};
+TENON_MODULE(Holder, Configurable, "for tests")
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -325,6 +340,33 @@ TEST(Learner, SpikeRulesAreChecked) {
   c = with_spikes();
   c.ema = Ema{.decay = 1};
   EXPECT_EQ(error_of([&] { build(c); })->code(), ErrorCode::invalid_argument);
+}
+
+// Whatever optimized the parameters before: one optimizer, or several by path, whose last has the adapters.
+TEST(Learner, AddLoRATrainsAdaptersAlone) {
+  const auto adapted = [](const Slot<Optimizer>& optimizer) {
+    Holder::Config tree;
+    tree.learner.as<Learner>().optimizer = optimizer;
+    modify(tree, AddLoRA{.rank = 2});
+    const LoRA::Config& adapter = tree.linear.as<Linear>().dot.as<LoRA>();
+    EXPECT_EQ(adapter.rank, 2);
+    EXPECT_TRUE(adapter.dot.is<PlainDot>());
+    return tree.learner.as<Learner>().optimizer.as<OptimizerByPath>();
+  };
+  AdamW::Config adamw;
+  adamw.b1 = 0.5;
+  OptimizerByPath::Config several;
+  several.rules = {OptimizerRule::Config{}};
+  several.otherwise = adamw;
+  for (const Slot<Optimizer>& before : {Slot<Optimizer>(adamw), Slot<Optimizer>(several)}) {
+    const OptimizerByPath::Config after = adapted(before);
+    EXPECT_TRUE(after.otherwise.is<Frozen>());
+    ASSERT_EQ(after.rules.size(), 1u);
+    EXPECT_EQ(after.rules[0].as<OptimizerRule>().optimizer, Slot<Optimizer>(adamw));
+  }
+  Linear::Config no_learner;
+  EXPECT_EQ(error_of([&] { modify(no_learner, AddLoRA{}); })->code(), ErrorCode::invalid_argument);
+  EXPECT_TRUE(no_learner.dot.is<PlainDot>()) << "unchanged";
 }
 
 }  // namespace

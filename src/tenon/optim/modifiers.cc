@@ -1,8 +1,14 @@
 #include "tenon/optim/modifiers.h"
 
+#include <fmt/format.h>
+
+#include <functional>
+
 #include "tenon/base/error.h"
 #include "tenon/config/define.h"
+#include "tenon/config/modify.h"
 #include "tenon/config/tree.h"
+#include "tenon/nn/lora.h"
 #include "tenon/optim/frozen.h"
 #include "tenon/optim/learner.h"
 #include "tenon/optim/optimizer_by_path.h"
@@ -11,42 +17,79 @@ namespace tenon {
 
 TENON_FN_TYPE(Freeze, void(AnyConfig&), "trains no parameter whose path matches",
               {"parameters", "regular expression looked for in the parameter's path"})
+TENON_FN_TYPE(AddLoRA, void(AnyConfig&), "low-rank adapters on linear layers; they alone are trained",
+              {"rank", "of what is added to a weight"}, {"alpha", "divided by rank, multiplies what is added"},
+              {"dropout", "share of their input that adapters don't see in training"},
+              {"within", "only at paths that match this, and below"})
 
 namespace {
 
-class Freezer : public TreeVisitor {
+// Changes the optimizer of the learner in a tree.
+class LearnerVisitor : public TreeVisitor {
  public:
-  explicit Freezer(const std::string& parameters) {
-    rule_.path = parameters;
-    rule_.optimizer = Frozen::Config{};
-  }
+  explicit LearnerVisitor(std::function<void(Slot<Optimizer>&)> change) : change_(std::move(change)) {}
   bool enter(const Path&, AnyConfig& config) override {
     auto* learner = dynamic_cast<Learner::Config*>(&config);
     if (learner == nullptr) return true;
-    OptimizerByPath::Config by_path;
-    if (learner->optimizer.is<OptimizerByPath>()) {
-      by_path = learner->optimizer.as<OptimizerByPath>();
-    } else {
-      by_path.otherwise = learner->optimizer;
-    }
-    by_path.rules.insert(by_path.rules.begin(), rule_);
-    learner->optimizer = by_path;
+    change_(learner->optimizer);
     found_ = true;
     return false;
   }
   bool found() const { return found_; }
 
  private:
-  OptimizerRule::Config rule_;
+  std::function<void(Slot<Optimizer>&)> change_;
   bool found_ = false;
 };
+
+void change_optimizer(AnyConfig& tree, const char* verb, std::function<void(Slot<Optimizer>&)> change) {
+  LearnerVisitor visitor(std::move(change));
+  walk(tree, visitor);
+  if (visitor.found()) return;
+  throw Error(ErrorCode::invalid_argument, fmt::format("nothing to {}: the tree has no Learner", verb));
+}
+
+OptimizerRule::Config rule_for(std::string path, const Slot<Optimizer>& optimizer) {
+  OptimizerRule::Config rule;
+  rule.path = std::move(path);
+  rule.optimizer = optimizer;
+  return rule;
+}
 
 }  // namespace
 
 void Freeze::operator()(AnyConfig& tree) const {
-  Freezer freezer(parameters);
-  walk(tree, freezer);
-  if (!freezer.found()) throw Error(ErrorCode::invalid_argument, "nothing to freeze: the tree has no Learner");
+  change_optimizer(tree, "freeze", [&](Slot<Optimizer>& optimizer) {
+    OptimizerByPath::Config by_path;
+    if (optimizer.is<OptimizerByPath>()) {
+      by_path = optimizer.as<OptimizerByPath>();
+    } else {
+      by_path.otherwise = optimizer;
+    }
+    by_path.rules.insert(by_path.rules.begin(), rule_for(parameters, Frozen::Config{}));
+    optimizer = by_path;
+  });
+}
+
+void AddLoRA::check(Checker& c) const {
+  c.positive("rank", rank);
+  c.positive("alpha", alpha);
+  c.require(dropout >= 0 && dropout < 1, "dropout", "must be at least 0 and below 1");
+}
+
+void AddLoRA::operator()(AnyConfig& tree) const {
+  LoRA::Config adapter;
+  adapter.rank = rank;
+  adapter.alpha = alpha;
+  adapter.dropout = dropout;
+  wrap(tree, Dot::Config::static_type(), adapter, "dot", NoMatch::is_error, PathPattern(within));
+  change_optimizer(tree, "train adapters with", [](Slot<Optimizer>& optimizer) {
+    OptimizerByPath::Config by_path;
+    const bool several = optimizer.is<OptimizerByPath>();
+    by_path.rules = {rule_for("\\.lora_[ab]$", several ? optimizer.as<OptimizerByPath>().otherwise : optimizer)};
+    by_path.otherwise = Frozen::Config{};
+    optimizer = by_path;
+  });
 }
 
 }  // namespace tenon

@@ -15,4 +15,16 @@ struct Freeze {
   void operator()(AnyConfig& tree) const;
 };
 
+// Puts low-rank adapters (LoRA) over the products of linear layers, and trains them alone: the learner's optimizer has
+// them, of several by path the one for the rest; everything else is Frozen.
+struct AddLoRA {
+  int64_t rank = 8;
+  double alpha = 16;
+  double dropout = 0;
+  std::string within = "**";  // only at paths that match this, and below
+  void check(Checker& c) const;
+  TENON_FN(rank, alpha, dropout, within)
+  void operator()(AnyConfig& tree) const;
+};
+
 }  // namespace tenon

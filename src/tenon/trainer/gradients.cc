@@ -20,20 +20,34 @@ struct Sums {
 
 Tensor total(const Tensor& a, const Tensor& b) { return a + convert(b, DType::f32); }
 
+// The entries of `states` that the model updates by their cotangents.
+Nest updated_by_cotangent(const Model& model, const Nest& states) {
+  Nest out;
+  for (const ParamInfo& info : describe_state(model)) {
+    if (!info.trainable && info.source == StateSource::cotangent) out.emplace(info.path, states.at(info.path));
+  }
+  return out;
+}
+
 // One microbatch added to `before`; and its summaries.
 std::pair<Sums, Outputs> add_microbatch(const Model& model, const Nest& params, const Sums& before, const Nest& batch,
                                         const Tensor& key) {
+  const Nest by_cotangent = updated_by_cotangent(model, before.states);
+  Nest differentiated = params;
+  differentiated.insert(by_cotangent.begin(), by_cotangent.end());
   const auto loss = [&](Nest p) {
     p.insert(before.states.begin(), before.states.end());
     auto out = functional(model, &Model::forward, p, key, true, batch);
     return std::pair(out.result.sum, std::pair(out.result.weight, std::move(out.collected)));
   };
-  const auto all = value_and_grad(loss, params);
+  const auto all = value_and_grad(loss, differentiated);
   require_no_auxiliary_loss(all.aux.second.aux);
   Sums after = before;
   after.loss = {total(before.loss.sum, all.value), total(before.loss.weight, all.aux.first)};
   for (auto& [path, sum] : after.grads) sum = total(sum, all.grads.at(path));
-  for (const auto& [path, next] : all.aux.second.state_updates) after.states.at(path) = next;
+  for (const auto& [path, next] : all.aux.second.state_updates) {
+    after.states.at(path) = by_cotangent.contains(path) ? all.grads.at(path) : next;
+  }
   return {std::move(after), all.aux.second.summaries};
 }
 
