@@ -1,5 +1,6 @@
 """Looking at configs, changing them by modifiers and mesh rules, goldens, and completion."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -64,7 +65,7 @@ class Changing(CommandTest):
         self.assertIn("\nmesh.fsdp = 256\n", done.stdout)
         self.assertTrue(done.stderr.startswith(GREETING), done.stderr)
         none = run("config", "show", "llama2_7b", "--instance", "abacus-7")
-        self.assertEqual(none.stderr, 'no mesh rule matches "abacus-7": there are 9\n')
+        self.assertEqual(none.stderr, 'no mesh rule matches "abacus-7": there are 11\n')
         self.assertEqual(self.check(none).stdout, run("config", "show", "llama2_7b").stdout)
 
     def test_training_follows_the_mesh_rule(self):
@@ -131,7 +132,8 @@ class Completion(CommandTest):
     def test_bash(self):
         self.assertEqual(self.complete("tenon tr"), ["train"])
         self.assertEqual(self.complete("tenon config di"), ["diff"])
-        self.assertEqual(self.complete("tenon train llama3_4"), ["llama3_405b", "llama3_405b-single_host"])
+        variants = [f"llama3_405b{suffix}" for suffix in ("", "-fp8", "-single_host", "-single_host-fp8")]
+        self.assertEqual(self.complete("tenon train llama3_4"), variants)
         self.assertEqual(self.complete("tenon train llama2_7b --pl"), ["--platform", "--plugin"])
         self.assertEqual(self.complete("tenon train llama2_7b --resume n"), ["never"])
         self.assertEqual(self.complete("tenon train llama2_7b --modify Rep"), ["Replace"])
@@ -142,6 +144,16 @@ class Completion(CommandTest):
         self.assertEqual(self.complete("tenon train llama2_7b --set mod"), ["model."])
         self.assertIn("model.decoder.", self.complete("tenon train llama2_7b --set model."))
         self.assertEqual(self.complete("tenon train llama2_7b --set args.num_l"), ["args.num_layers="])
+
+    def test_plugins_on_the_line_count(self):
+        plugin = pathlib.Path(os.environ["TENON_TEST_PLUGINS"]) / "squared_relu.so"
+        self.assertEqual(self.complete("tenon train austen_s"), [])
+        self.assertEqual(self.complete(f"tenon train --plugin {plugin} austen_s"), ["austen_squared_relu"])
+        self.assertEqual(self.complete(f"tenon train --plugin={plugin} x --modify UseS"), ["UseSquaredRelu"])
+        path = "model.decoder.pattern.0.feed_forward.p"
+        line = f"tenon train austen_squared_relu --plugin {plugin} --set {path}"
+        self.assertEqual(self.complete(line), [f"{path}ower="])
+        self.assertEqual(self.complete("tenon train --plugin /nowhere.so austen_t"), ["austen_tiny"])
 
     def test_zsh_reads_the_script(self):
         script = self.check(run("completion", "zsh")).stdout

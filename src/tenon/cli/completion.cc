@@ -39,6 +39,22 @@ compdef _tenon tenon
 
 using Words = std::vector<std::string>;
 
+// Loads the plug-ins that the words before the last name; one that can't be loaded adds nothing to choose from.
+void load_plugins_in(const Words& words) {
+  constexpr std::string_view kOption = "--plugin", kWithValue = "--plugin=";
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    std::string path;
+    if (words[i].starts_with(kWithValue)) path = words[i].substr(kWithValue.size());
+    if (words[i] == kOption && i + 2 < words.size()) path = words[i + 1];
+    if (path.empty()) continue;
+    try {
+      load_plugins({path});
+    } catch (const Error&) {
+      continue;
+    }
+  }
+}
+
 std::string experiment_in(const Words& words) {
   for (const std::string& word : words) {
     for (const Experiment* e : experiments().all()) {
@@ -140,6 +156,7 @@ Words candidates(const CLI::App& command, const Words& words) {
 
 std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty()) return {};
+  load_plugins_in(words);
   Words out = candidates(command_of(app, words), words);
   std::erase_if(out, [&](const std::string& word) { return !word.starts_with(words.back()); });
   std::sort(out.begin(), out.end());

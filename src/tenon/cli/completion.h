@@ -12,7 +12,7 @@ namespace tenon {
 
 // What the last of `words` (those behind "tenon", the last perhaps unfinished or empty) may become: commands, options,
 // experiments, paths of --set (a part at a time), modifiers, types. None where a file is asked for, or nothing is
-// known.
+// known. Plug-ins that --plugin names are loaded first.
 std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words);
 
 // A script for "bash" or "zsh" that makes the shell ask `tenon complete`.

@@ -124,6 +124,13 @@ void check_tree(const AnyConfig& root) {
   runner.checker().raise();
 }
 
+void check_value(const ValueRef& value, std::string_view path) {
+  CheckRunner runner(true);
+  Path start{std::string(path)};
+  walk_value(value, start, runner);
+  runner.checker().raise();
+}
+
 std::vector<std::string> missing_fields(const AnyConfig& root) {
   MissingFinder finder(true);
   walk(root, finder);

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/config/any_config.h"
 
 namespace tenon {
+
+struct ValueRef;
 
 // Throws one `missing_field` naming all of the config's own required fields and slots that were never set; those of its
 // children are asked for when the children are built.
@@ -17,6 +20,9 @@ void check_own(const AnyConfig& config);
 
 // Runs all checks of the tree. Throws one `invalid_argument` telling all problems with full paths.
 void check_tree(const AnyConfig& root);
+
+// The same for one value of a tree, whose path is called `path`.
+void check_value(const ValueRef& value, std::string_view path);
 
 // Paths of all required fields in the tree that are unset and that no parent can fill in: in a child, the interface's
 // fields are left out, since its parent sets them at build.

@@ -72,7 +72,7 @@ TEST_F(MeshRulesTest, SayWhatTheyDid) {
   EXPECT_THAT(out.report, AllOf(StartsWith("mesh rule 1, \"tpu-v5e-256\", matches \"tpu-v5e-256\"\nSetMesh: 1 change\n"
                                            "  mesh.fsdp: 8 -> 256\nSetRemat: "),
                                 HasSubstr("AccumulateGradients: 1 change\n  accumulation: 1 -> 4\n")));
-  EXPECT_EQ(on("abacus-7").report, "no mesh rule matches \"abacus-7\": there are 9\n");
+  EXPECT_EQ(on("abacus-7").report, "no mesh rule matches \"abacus-7\": there are 11\n");
   EXPECT_EQ(resolve(experiments_.find("llama2_7b"), {}).report, "");
 }
 
@@ -111,6 +111,19 @@ accumulation = 16
   EXPECT_THAT(out.report, AllOf(HasSubstr("attention.core.block_size: 512 -> 128\n"), HasSubstr("1 -> 2")));
 }
 
+TEST_F(MeshRulesTest, QuantizeAndAdaptFromFilesAndRules) {
+  const std::string overlay = file(R"(
+modifiers = [{type = "AddLoRA", rank = 4, within = "**.attention"}]
+[[mesh_rules]]
+instance = "abacus-.*"
+modifiers = [{type = "UseDot", dot.type = "Int8Dot", within = "**.feed_forward"}]
+)");
+  const Resolved out = on("abacus-7", {.files = {overlay}});
+  EXPECT_THAT(out.report, AllOf(HasSubstr("AddLoRA: "), HasSubstr("attention.output.dot.rank: (none) -> 4\n"),
+                                HasSubstr("UseDot: 2 changes\n"),
+                                HasSubstr("feed_forward.down.dot.type: \"PlainDot\" -> \"Int8Dot\"\n")));
+}
+
 TEST_F(MeshRulesTest, ModifiersOnTheCommandLine) {
   const auto with = [&](const std::string& text) {
     return resolve(experiments_.find("llama2_7b"), {.assignments = {"seed=1"}, .modifiers = {text}});
@@ -125,6 +138,9 @@ TEST_F(MeshRulesTest, ModifiersOnTheCommandLine) {
   EXPECT_THAT(
       error_of([&] { with("AccumulateGradients{steps = 0}"); })->what(),
       AllOf(HasSubstr("at --modify.steps: "), HasSubstr("it is in --modify \"AccumulateGradients{steps = 0}\"")));
+  EXPECT_THAT(error_of([&] { with("AddLoRA{rank = 0, dropout = 1.0}"); })->what(),
+              AllOf(HasSubstr("2 problems: --modify.rank must"), HasSubstr("; --modify.dropout must"),
+                    Not(HasSubstr("modifiers.0"))));
   EXPECT_THAT(error_of([&] { with("Silu"); })->what(), HasSubstr("another signature"));
   EXPECT_THAT(error_of([&] {
                 resolve(experiments_.find("llama2_7b"), {.assignments = {"modifiers=[{type='SetMesh'}]"}});
@@ -160,6 +176,15 @@ TEST_F(MeshRulesTest, EveryModifierOfTheModel) {
               HasSubstr("qkv.projection.linear.weight_partition: \"fsdp,model\" -> \"model,fsdp\""));
   EXPECT_THAT(changes("UseDot{dot = {type = 'PlainDot', compute_dtype = 'f32'}, within = 'model.decoder'}"),
               AllOf(HasSubstr("attention.output.dot.compute_dtype"), Not(HasSubstr("model.head"))));
+  EXPECT_THAT(changes("UseDot{dot = {type = 'Fp8Dot', history = 4}, within = '**.feed_forward'}"),
+              AllOf(HasSubstr("feed_forward.down.dot.type: \"PlainDot\" -> \"Fp8Dot\""),
+                    HasSubstr("feed_forward.linear.dot.history: (none) -> 4"), Not(HasSubstr("attention"))));
+  EXPECT_THAT(changes("AddLoRA{rank = 4, within = 'model.decoder'}"),
+              AllOf(HasSubstr("attention.output.dot.rank: (none) -> 4"),
+                    HasSubstr("attention.output.dot.dot.type: (none) -> \"PlainDot\""), Not(HasSubstr("model.head")),
+                    HasSubstr("optimizer.rules.0.optimizer.type: (none) -> \"AdamW\""),
+                    HasSubstr("optimizer.otherwise.type: (none) -> \"Frozen\"")));
+  EXPECT_THAT(changes("SetField{path = '**.qkv.theta', value = 5e5}"), HasSubstr("qkv.theta: 10000.0 -> 5e5"));
   EXPECT_THAT(changes("ScaleBatch{factor = 0.5}"), HasSubstr("data.batch_size: 1024 -> 512"));
   EXPECT_THAT(changes("ScaleDimension{field = 'model_dim', factor = 0.5}"), HasSubstr("model_dim: 4096 -> 2048"));
   EXPECT_THAT(changes("Freeze{parameters = '^embedding'}"),

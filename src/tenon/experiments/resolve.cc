@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tenon/config/access.h"
+#include "tenon/config/apply.h"
 #include "tenon/config/define.h"
 #include "tenon/config/path.h"
 #include "tenon/config/text.h"
@@ -201,7 +203,11 @@ Modifier parse_modifier(const std::string& text) {
     table.insert(table.end(), entries->begin(), entries->end());
   }
   try {
-    return modifiers_of({{std::string(kModifiers), Value(Value::List{Value(std::move(table))})}}).at(0);
+    ModifierList::Config list;
+    const Value given(Value::Table{{std::string(kModifiers), Value(Value::List{Value(std::move(table))})}});
+    apply(list, given, ApplyMode::overlay, Registry::global());
+    check_value(find(list, kOnly), "--modify");
+    return list.modifiers.at(0);
   } catch (Error& error) {
     // The path leads into the list made here, of which the user knows nothing.
     if (error.path().starts_with(kOnly)) error.at("--modify" + error.path().substr(kOnly.size()));
