@@ -1,6 +1,8 @@
 // The sizes, with their published hyperparameters. Batches and tokens, published in millions and trillions, are taken
 // as 2^22 or 2^24 tokens and as powers of ten.
 #include "tenon/experiments/llama.h"
+#include "tenon/nn/modifiers.h"
+#include "tenon/nn/quantized_dot.h"
 
 namespace tenon {
 namespace {
@@ -86,13 +88,22 @@ Llama tiny(Llama llama) {
   return llama;
 }
 
-// With batches of one part in `fewer`, for the eight devices of one host.
-void add_with_single_host(ExperimentRegistry& registry, Experiment experiment, Llama llama, int64_t fewer) {
-  experiment.make = llama;
+// The experiment, and its variant with products of 8-bit floats in the decoder.
+void add_with_fp8(ExperimentRegistry& registry, Experiment experiment) {
   registry.add(experiment);
+  experiment.name += "-fp8";
+  experiment.description += ", with products of 8-bit floats";
+  experiment.modifiers.push_back(UseDot{Fp8Dot::Config{}, "model.decoder"});
+  registry.add(experiment);
+}
+
+// And the same with batches of one part in `fewer`, for the eight devices of one host.
+void add_with_single_host(ExperimentRegistry& registry, const Experiment& experiment, Llama llama, int64_t fewer) {
+  add_with_fp8(registry, {experiment.name, experiment.description, llama, experiment.mesh_rules});
   llama.batch_size /= fewer;
   llama.fsdp = -1;
-  registry.add({experiment.name + "-single_host", experiment.description + ", with batches for one host", llama});
+  add_with_fp8(registry,
+               {experiment.name + "-single_host", experiment.description + ", with batches for one host", llama});
 }
 
 }  // namespace
@@ -115,11 +126,11 @@ void register_llama(ExperimentRegistry& registry) {
   big("llama2_70b", "Llama 2, 69.0B parameters", grouped(large(sized(kLlama2, {80, 8192, 64, 28672})), 8), 32);
   small("llama3_8b", "Llama 3, 8.0B parameters", sized(kLlama3, {32, 4096, 32, 14336}), 128);
   big("llama3_70b", "Llama 3, 70.6B parameters", large(sized(kLlama3, {80, 8192, 64, 28672})), 128);
-  big("llama3_405b", "Llama 3, 405.9B parameters",
-      trained_on(large(sized(kLlama3, {126, 16384, 128, 53248}), 8e-5), kTrillion * 156 / 10), 128);
-  registry.add({"llama1_test", "Llama 1, tiny: seconds, for tests", tiny(kLlama1)});
-  registry.add({"llama2_test", "Llama 2 with grouped keys, tiny", tiny(grouped(kLlama2, 8))});
-  registry.add({"llama3_test", "Llama 3, tiny", tiny(kLlama3)});
+  add_with_single_host(registry, {"llama3_405b", "Llama 3, 405.9B parameters", {}, llama_405b_mesh_rules()},
+                       trained_on(large(sized(kLlama3, {126, 16384, 128, 53248}), 8e-5), kTrillion * 156 / 10), 128);
+  add_with_fp8(registry, {"llama1_test", "Llama 1, tiny: seconds, for tests", tiny(kLlama1)});
+  add_with_fp8(registry, {"llama2_test", "Llama 2 with grouped keys, tiny", tiny(grouped(kLlama2, 8))});
+  add_with_fp8(registry, {"llama3_test", "Llama 3, tiny", tiny(kLlama3)});
 }
 
 }  // namespace tenon

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "tenon/config/build_part.h"
+#include "tenon/config/modify.h"
 #include "tenon/config/registry.h"
 #include "tenon/data/token_dataset.h"
+#include "tenon/config/text.h"
 #include "tenon/experiments/resolve.h"
 #include "tenon/nn/causal_lm.h"
 #include "tenon/optim/learner.h"
@@ -100,6 +102,67 @@ TEST_F(LlamaTest, TestSizesTrace) {
   }
 }
 
+TEST_F(LlamaTest, Fp8IsTheSameModelWithOtherProductsInItsDecoder) {
+  Trainer::Config c = config("llama3_8b-fp8");
+  const std::string text = to_toml(c);
+  EXPECT_EQ(text.find("decoder.pattern.0.feed_forward.down.dot.type = \"PlainDot\""), std::string::npos);
+  EXPECT_THAT(text, ::testing::HasSubstr("model.head.linear.dot.type = \"PlainDot\""));
+  replace<Dot>(c, PlainDot::Config{});
+  EXPECT_EQ(c, config("llama3_8b"));
+}
+
+// One instance of every kind, and how many devices it has.
+struct Machine {
+  std::string instance;
+  int64_t devices;
+};
+std::vector<Machine> machines() {
+  std::vector<Machine> out;
+  for (int64_t size : {1, 2, 4, 6, 8, 12, 16, 24, 32, 64, 96, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}) {
+    const std::string text = std::to_string(size);
+    for (const char* kind : {"gpu-p5.48xlarge-", "gpu-p4de.24xlarge-", "gpu-a3-mega-", "gpu-h100-", "gpu-a4-high-",
+                             "gpu-b200-", "neuron-trn2-", "cpu-", "tpu-v5e-", "tpu-v6e-"}) {
+      out.push_back({kind + text, size});
+    }
+    if (size % 2 == 0) out.push_back({"tpu-v5p-" + text, size / 2});
+    for (const char* kind : {"tpu-v4-", "tpu-v5e-256-", "tpu-v6e-256-", "tpu-v5p-512-"}) {
+      out.push_back({kind + text, std::string(kind) == "tpu-v4-" ? size : 256 * size});
+    }
+  }
+  return out;
+}
+
+TEST_F(LlamaTest, EveryMeshRuleDividesTheMachinesItMatches) {
+  for (const char* name : {"llama2_7b", "llama2_70b", "llama3_405b"}) {
+    int matches = 0;
+    for (const Machine& machine : machines()) {
+      const Resolved resolved = resolve(experiments_.find(name), {.instance = machine.instance});
+      if (resolved.report.starts_with("no mesh rule")) continue;
+      ++matches;
+      EXPECT_NO_THROW(resolved.config.mesh.resolve(machine.devices)) << name << " on " << machine.instance;
+    }
+    EXPECT_GT(matches, 40) << name;
+  }
+}
+
+// Of each device: 16 bytes a parameter, shared by all, and every layer's input of one sequence in bf16 (a group of
+// `model` devices holds one at a time); less than nine tenths of its memory.
+TEST_F(LlamaTest, Llama405bFitsTheMachinesOfItsRules) {
+  const double parameters = 405'853'388'800, inputs = 126.0 * 8192 * 16384 * 2;
+  int matches = 0;
+  for (const Machine& machine : machines()) {
+    const Resolved resolved = resolve(experiments_.find("llama3_405b"), {.instance = machine.instance});
+    if (resolved.report.starts_with("no mesh rule") || machine.instance.starts_with("cpu-")) continue;
+    ++matches;
+    const Mesh mesh = resolved.config.mesh.resolve(machine.devices);
+    EXPECT_EQ(resolved.config.data->batch_size, resolved.config.accumulation * mesh.size("fsdp")) << machine.instance;
+    const bool blackwell = machine.instance.starts_with("gpu-a4") || machine.instance.starts_with("gpu-b200");
+    const double memory = machine.instance.starts_with("tpu") ? 95.73 * (1 << 30) : blackwell ? 180e9 : 80e9;
+    EXPECT_LT(16 * parameters / static_cast<double>(machine.devices) + inputs, 0.9 * memory) << machine.instance;
+  }
+  EXPECT_EQ(matches, 5 + 4 * 7 + 2 * 8);
+}
+
 // Every mesh rule of a model fits it: the step traces, cut to one layer, on the devices the rule speaks of.
 TEST_F(LlamaTest, MeshRulesTrace) {
   const std::vector<std::pair<std::string, int64_t>> machines = {
@@ -112,6 +175,9 @@ TEST_F(LlamaTest, MeshRulesTrace) {
       EXPECT_GT(trace_train_step(resolved.config, devices).step.flops, 0) << name << " on " << instance;
     }
   }
+  const Resolved large = resolve(experiments_.find("llama3_405b-fp8"),
+                                 {.assignments = {"model.decoder.num_layers=1"}, .instance = "gpu-h100-512"});
+  EXPECT_GT(trace_train_step(large.config, 512).step.flops, 0);
 }
 
 }  // namespace
