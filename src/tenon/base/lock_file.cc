@@ -4,17 +4,37 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 #include "tenon/base/file.h"
 #include "tenon/base/text.h"
+#include "tenon/base/utf8.h"
 
 namespace tenon {
 namespace {
 
+// "process 123 on host", from what the holder wrote.
 std::string holder(const std::string& path) {
-  const Result<std::string> text = read_file(path, 32);
-  return text.ok() && parse_int(*text).ok() ? "process " + *text : "another process";
+  const Result<std::string> text = read_file(path, 512);
+  if (!text.ok()) return "another process";
+  const std::vector<std::string> words = split(*text, ' ');
+  if (words.size() != 2 || !parse_int(words[0]).ok() || !is_utf8(words[1])) return "another process";
+  return "process " + words[0] + " on " + words[1];
+}
+
+std::string own_name() {
+  std::array<char, 256> host{};
+  const bool known = ::gethostname(host.data(), host.size() - 1) == 0 && host[0] != '\0';
+  return std::to_string(::getpid()) + " " + (known ? host.data() : "unknown");
+}
+
+// 0, or what went wrong.
+int lock(const FileDescriptor& fd, int how) {
+  for (;;) {
+    if (::flock(fd.get(), how | LOCK_NB) == 0) return 0;
+    if (errno != EINTR) return errno;
+  }
 }
 
 }  // namespace
@@ -22,22 +42,31 @@ std::string holder(const std::string& path) {
 Result<LockFile> LockFile::acquire(const std::string& path) {
   Result<FileDescriptor> fd = FileDescriptor::open(path, O_RDWR | O_CREAT);
   if (!fd.ok()) return fd.error();
-  int locked;
-  do {
-    locked = ::flock(fd->get(), LOCK_EX | LOCK_NB);
-  } while (locked != 0 && errno == EINTR);
-  if (locked != 0 && errno == EWOULDBLOCK) {
+  // Who only looks (is_held) has it for a moment.
+  constexpr int kTries = 5;
+  int error = 0;
+  for (int i = 0; i < kTries; ++i) {
+    if (i > 0) ::usleep(20'000);
+    error = lock(*fd, LOCK_EX);
+    if (error != EWOULDBLOCK) break;
+  }
+  if (error == EWOULDBLOCK) {
     return Error(ErrorCode::io, holder(path) + " is using this directory")
         .at(path)
         .hint("stop that run, or choose another directory");
   }
-  if (locked != 0) return system_error(errno, "lock", path);
-  const std::string id = std::to_string(::getpid());
+  if (error != 0) return system_error(error, "lock", path);
+  const std::string id = own_name();
   const bool noted = ::ftruncate(fd->get(), 0) == 0 && ::pwrite(fd->get(), id.data(), id.size(), 0) >= 0;
   if (!noted) return system_error(errno, "write", path);
-  LockFile lock;
-  lock.fd_ = std::move(*fd);
-  return lock;
+  LockFile held;
+  held.fd_ = std::move(*fd);
+  return held;
+}
+
+bool LockFile::is_held(const std::string& path) {
+  const Result<FileDescriptor> fd = FileDescriptor::open(path, O_RDONLY);
+  return fd.ok() && lock(*fd, LOCK_SH) == EWOULDBLOCK;
 }
 
 }  // namespace tenon
