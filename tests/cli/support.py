@@ -87,7 +87,7 @@ class CommandTest(unittest.TestCase):
 
     def train_command(self, directory, *settings):
         """Trains austen_tiny on the text, logging and saving often."""
-        defaults = [f"data.path={self.text}", "log_every_n_steps=1", "save_every_n_steps=5", "keep_last_n=100"]
+        defaults = [f"data.path={self.text}", "log_every_n_steps=1", "save_every_n_steps=5", "keep.last_n=100"]
         sets = [word for setting in [*defaults, *settings] for word in ("--set", setting)]
         return ["train", "austen_tiny", "--dir", directory, *sets]
 

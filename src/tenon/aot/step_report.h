@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "tenon/aot/chips.h"
 #include "tenon/runtime/aot.h"
+#include "tenon/trainer/chips.h"
 #include "tenon/trainer/trainer.h"
 
 namespace tenon {

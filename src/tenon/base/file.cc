@@ -136,12 +136,9 @@ Status write_file_atomic(const std::string& path, std::string_view content) {
   if (!file.ok()) return file.error();
   Status status = file->write(content);
   if (status.ok()) status = file->finish();
-  if (status.ok()) status = rename_path(aside, path);
-  if (!status.ok()) {
-    ::unlink(aside.c_str());
-    return status;
-  }
-  return fsync_dir(parent_dir(path));
+  if (status.ok()) status = rename_file(aside, path);
+  if (!status.ok()) ::unlink(aside.c_str());
+  return status;
 }
 
 Status make_dirs(const std::string& path) {
@@ -168,10 +165,12 @@ Status fsync_dir(const std::string& path) {
   return sync((*fd).get(), path);
 }
 
-Status rename_dir(const std::string& from, const std::string& to) {
+Status rename_file(const std::string& from, const std::string& to) {
   if (Status renamed = rename_path(from, to); !renamed.ok()) return renamed;
   return fsync_dir(parent_dir(to));
 }
+
+Status rename_dir(const std::string& from, const std::string& to) { return rename_file(from, to); }
 
 Status exchange_dirs(const std::string& a, const std::string& b) {
   const int swapped = call_system(

@@ -63,7 +63,9 @@ Status make_dirs(const std::string& path);
 // Creates one directory; fails when it exists.
 Status make_new_dir(const std::string& path);
 Status fsync_dir(const std::string& path);
-// Renames within one parent directory and puts that on disk. Fails when `to` is a non-empty directory.
+// Renames a file within one parent directory, over one that is there, and puts that on disk.
+Status rename_file(const std::string& from, const std::string& to);
+// The same for a directory. Fails when `to` is a non-empty directory.
 Status rename_dir(const std::string& from, const std::string& to);
 // Swaps two directories of one parent and puts that on disk: at once where the file system can, else by three renames.
 Status exchange_dirs(const std::string& a, const std::string& b);

@@ -6,8 +6,8 @@
 
 namespace tenon {
 
-AsyncSaver::AsyncSaver(const std::string& dir, SaveOptions options)
-    : writer_(CheckpointWriter::open(dir, options).value()) {}
+AsyncSaver::AsyncSaver(const std::string& dir, SaveOptions options, SaveGuard guard)
+    : writer_(CheckpointWriter::open(dir, std::move(options)).value()), guard_(std::move(guard)) {}
 
 AsyncSaver::~AsyncSaver() {
   if (thread_.joinable()) thread_.join();
@@ -20,6 +20,7 @@ void AsyncSaver::save(SaveRequest request) {
     name_thread("save");
     const Span span("write checkpoint of step", request.step);
     try {
+      const std::shared_ptr<void> guarded = guard_ ? guard_(request.step) : nullptr;
       report_ = writer_.save(request).value();
     } catch (...) {
       failure_ = std::current_exception();

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -11,11 +13,14 @@
 
 namespace tenon {
 
+// Called in the background when a save begins, with its step; what it returns lives until the save ends.
+using SaveGuard = std::function<std::shared_ptr<void>(int64_t step)>;
+
 // One save at a time; for one calling thread. What went wrong with a save is thrown once, by the next call.
 class AsyncSaver {
  public:
   // Locks the directory; throws what CheckpointWriter::open returns.
-  explicit AsyncSaver(const std::string& dir, SaveOptions options = {});
+  explicit AsyncSaver(const std::string& dir, SaveOptions options = {}, SaveGuard guard = {});
   AsyncSaver(const AsyncSaver&) = delete;
   AsyncSaver& operator=(const AsyncSaver&) = delete;
   // Waits; an error nobody asked for is dropped, so call `wait` first.
@@ -32,6 +37,7 @@ class AsyncSaver {
 
  private:
   CheckpointWriter writer_;
+  SaveGuard guard_;
   std::thread thread_;
   std::optional<SaveReport> last_;
   std::atomic<bool> done_ = false;  // the thread's last act

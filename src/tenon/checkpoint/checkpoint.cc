@@ -178,6 +178,26 @@ Result<TensorType> OpenedCheckpoint::type(std::string_view name) const {
   return (*shard)->find(name).value().type;
 }
 
+Result<uint32_t> OpenedCheckpoint::checksum(std::string_view name) const {
+  const auto shard = parts_->shard_of(name);
+  if (!shard.ok()) return shard.error();
+  return parts_->manifest.tensors.at(std::string(name)).crc;
+}
+
+std::vector<std::string> OpenedCheckpoint::files() const {
+  std::vector<std::string> names;
+  for (const auto& [name, record] : parts_->manifest.files) {
+    if (!parts_->shards.contains(name)) names.push_back(name);
+  }
+  return names;
+}
+
+uint64_t OpenedCheckpoint::bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [name, record] : parts_->manifest.files) bytes += record.bytes;
+  return bytes;
+}
+
 Result<Literal> OpenedCheckpoint::read(std::string_view name) const {
   const Result<TensorType> tensor = type(name);
   if (!tensor.ok()) return tensor.error();
@@ -218,6 +238,11 @@ Result<OpenedCheckpoint> open_latest(const std::string& dir, Verify verify) {
     warnings.push_back(fmt::format("{} can't be used: {}", step_dir_name(*step), opened.error().what()));
   }
   return Error(ErrorCode::damaged, "no checkpoint in the directory is good: " + join(warnings, "; ")).at(dir);
+}
+
+Result<OpenedCheckpoint> open_checkpoint(const std::string& path, Verify verify) {
+  if (exists(join_path(path, kManifestName))) return OpenedCheckpoint::open(path, verify);
+  return open_latest(path, verify);
 }
 
 Result<std::vector<int64_t>> list_steps(const std::string& dir) {

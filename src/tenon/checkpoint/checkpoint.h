@@ -38,6 +38,8 @@ class OpenedCheckpoint {
   std::vector<std::string> names() const;
   // `unknown_name`, with the nearest names, when there is no such tensor.
   Result<TensorType> type(std::string_view name) const;
+  // CRC-32C of its bytes, as the manifest has it.
+  Result<uint32_t> checksum(std::string_view name) const;
   // The tensor, compared with its checksum.
   Result<Literal> read(std::string_view name) const;
   // Part of the tensor, reading only its bytes (see SafetensorsFile::read_block). These can't be compared with the
@@ -47,6 +49,10 @@ class OpenedCheckpoint {
   const std::map<std::string, std::string>& metadata() const;
   // The content of a text saved with it.
   Result<std::string> file(const std::string& name) const;
+  // Names of the texts.
+  std::vector<std::string> files() const;
+  // Of all files but the manifest.
+  uint64_t bytes() const;
   // What open_latest passed over to come here.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -60,6 +66,9 @@ class OpenedCheckpoint {
 // The newest good checkpoint in a directory; damaged ones are passed over with a warning. `not_found` when there is
 // none at all, `damaged` when none is good.
 Result<OpenedCheckpoint> open_latest(const std::string& dir, Verify verify = Verify::all);
+
+// The checkpoint that a path is, or the newest good one of the directory that it is.
+Result<OpenedCheckpoint> open_checkpoint(const std::string& path, Verify verify = Verify::all);
 
 // The steps of all checkpoints in a directory, good or not, ascending.
 Result<std::vector<int64_t>> list_steps(const std::string& dir);

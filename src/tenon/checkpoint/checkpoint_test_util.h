@@ -50,7 +50,7 @@ class CheckpointDirTest : public testing::Test {
     remove_tree(dir_).value();
   }
   std::string path(const std::string& name) const { return join_path(dir_, name); }
-  static SaveOptions options(int64_t keep_last = 3) { return {.keep_last = keep_last, .max_shard_bytes = 24}; }
+  static SaveOptions options(int64_t keep_last = 3) { return {.keep = {.last_n = keep_last}, .max_shard_bytes = 24}; }
   // Saves the examples of these steps and lets the directory go.
   void save(const std::vector<int64_t>& steps, int64_t keep_last = 3) const {
     CheckpointWriter writer = CheckpointWriter::open(dir_, options(keep_last)).value();

@@ -112,10 +112,10 @@ Status write_synced(const std::string& path, std::string_view text) {
 }  // namespace
 
 Result<CheckpointWriter> CheckpointWriter::open(const std::string& dir, SaveOptions options) {
-  if (options.keep_last < 1) {
+  if (options.keep.last_n < 1) {
     throw Error(ErrorCode::invalid_argument, "at least one checkpoint must be kept")
-        .at("keep_last")
-        .got(std::to_string(options.keep_last));
+        .at("keep.last_n")
+        .got(std::to_string(options.keep.last_n));
   }
   if (const Status made = make_dirs(dir); !made.ok()) return made.error();
   Result<LockFile> lock = LockFile::acquire(join_path(dir, "LOCK"));
@@ -144,7 +144,7 @@ Result<SaveReport> CheckpointWriter::save(const SaveRequest& request) {
   if (!bytes.ok()) return bytes.error();
   if (const Status committed = commit(aside, request.step); !committed.ok()) return committed.error();
   SaveReport report{join_path(dir_, step_dir_name(request.step)), *bytes, {}};
-  collect_garbage(request.step, report);
+  collect_garbage(request, report);
   return report;
 }
 
@@ -187,22 +187,24 @@ Status CheckpointWriter::commit(const std::string& aside, int64_t step) const {
   return moved;
 }
 
-// Only directories with a sound manifest, of earlier steps, are removed, and only behind `keep_last` - 1 other such
-// ones: what can't be read wasn't proved to be ours, and later steps are not this run's.
-void CheckpointWriter::collect_garbage(int64_t step, SaveReport& report) const {
-  Result<std::vector<int64_t>> steps = list_steps(dir_);
+// Only directories with a sound manifest, of earlier steps, are looked at: what can't be read wasn't proved to be ours,
+// and later steps are not this run's. The one just saved is the newest and stays.
+void CheckpointWriter::collect_garbage(const SaveRequest& request, SaveReport& report) const {
+  const Result<std::vector<int64_t>> steps = list_steps(dir_);
   if (!steps.ok()) {
     report.warnings.push_back(steps.error().what());
     return;
   }
-  std::reverse(steps->begin(), steps->end());
-  int64_t kept = 1;
+  const std::string& metric = options_.keep.best_metric;
+  std::vector<KeepCandidate> candidates{{request.step, get_metric(request.metadata, metric)}};
   for (const int64_t old : *steps) {
-    const std::string path = join_path(dir_, step_dir_name(old));
-    if (old >= step || !OpenedCheckpoint::open(path, Verify::sizes).ok()) continue;
-    if (kept++ < options_.keep_last) continue;
+    if (old >= request.step) continue;
+    const Result<OpenedCheckpoint> good = OpenedCheckpoint::open(join_path(dir_, step_dir_name(old)), Verify::sizes);
+    if (good.ok()) candidates.push_back({old, get_metric((*good).metadata(), metric)});
+  }
+  for (const int64_t old : steps_to_remove(options_.keep, std::move(candidates))) {
     const std::string aside = aside_name(old);
-    Status removed = rename_dir(path, aside);
+    Status removed = rename_dir(join_path(dir_, step_dir_name(old)), aside);
     fault_point("checkpoint.after_gc_rename");
     if (removed.ok()) removed = remove_tree(aside);
     if (!removed.ok()) report.warnings.push_back(removed.error().what());

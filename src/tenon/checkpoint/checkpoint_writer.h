@@ -15,6 +15,7 @@
 #include "tenon/base/literal.h"
 #include "tenon/base/lock_file.h"
 #include "tenon/base/result.h"
+#include "tenon/checkpoint/keep_policy.h"
 #include "tenon/checkpoint/manifest.h"
 
 namespace tenon {
@@ -29,8 +30,7 @@ struct SaveRequest {
 };
 
 struct SaveOptions {
-  // How many checkpoints are kept, at least 1.
-  int64_t keep_last = 3;
+  KeepPolicy keep;
   // Tensors are spread over as many files as this asks for; a larger tensor has a file to itself.
   uint64_t max_shard_bytes = uint64_t{4} << 30;
 };
@@ -62,7 +62,7 @@ class CheckpointWriter {
   Result<uint64_t> write_contents(const SaveRequest& request, const std::string& aside) const;
   Status write_shards(const SaveRequest& request, const std::string& aside, Manifest& manifest) const;
   Status commit(const std::string& aside, int64_t step) const;
-  void collect_garbage(int64_t step, SaveReport& report) const;
+  void collect_garbage(const SaveRequest& request, SaveReport& report) const;
   std::string aside_name(int64_t step) const;
 
   std::string dir_;

@@ -161,7 +161,7 @@ TEST_F(CheckpointWriterTest, OneWriter) {
 }
 
 TEST_F(CheckpointWriterTest, RefusesWrongRequests) {
-  EXPECT_THROW((void)CheckpointWriter::open(dir_, {.keep_last = 0}), Error);
+  EXPECT_THROW((void)CheckpointWriter::open(dir_, {.keep = {.last_n = 0}}), Error);
   CheckpointWriter writer = CheckpointWriter::open(dir_, options()).value();
   std::vector<SaveRequest> wrong(6, example_request(1));
   wrong[0].step = -1;

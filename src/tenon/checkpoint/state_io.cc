@@ -78,33 +78,46 @@ std::vector<std::pair<std::string, Literal>> to_file_tensors(const StateArray& a
   return out;
 }
 
-void check_compatible(std::span<const StateArray> arrays, const OpenedCheckpoint& checkpoint,
-                      std::string_view ignored) {
+std::string to_string(const TreeDifference& d) {
+  std::vector<std::string> parts;
+  if (!d.missing.empty()) parts.push_back("missing: " + list(d.missing));
+  if (!d.unexpected.empty()) parts.push_back("unexpected: " + list(d.unexpected));
+  if (!d.types.empty()) parts.push_back("of another shape: " + list(d.types));
+  return join(parts, "; ");
+}
+
+TreeDifference compare_tree(std::span<const StateArray> arrays, const OpenedCheckpoint& checkpoint,
+                            const std::function<bool(std::string_view)>& selected) {
   std::map<std::string, TensorType> expected;
   for (const StateArray& array : arrays) {
-    for (const std::string& name : layer_names(array.name, array.stack))
-      expected[name] = {DType::f32, tensor_shape(array)};
+    for (const std::string& name : layer_names(array.name, array.stack)) {
+      if (selected(name)) expected[name] = {DType::f32, tensor_shape(array)};
+    }
   }
-  std::vector<std::string> missing, unexpected, shapes;
+  TreeDifference out;
   for (const std::string& name : checkpoint.names()) {
+    if (!selected(name)) continue;
     const auto it = expected.find(name);
     if (it == expected.end()) {
-      if (ignored.empty() || !name.starts_with(ignored)) unexpected.push_back(name);
+      out.unexpected.push_back(name);
       continue;
     }
     const TensorType got = checkpoint.type(name).value();
-    if (got != it->second)
-      shapes.push_back(fmt::format("{} ({}, expected {})", name, to_string(got), to_string(it->second)));
+    if (got != it->second) {
+      out.types.push_back(fmt::format("{} ({}, expected {})", name, to_string(got), to_string(it->second)));
+    }
     expected.erase(it);
   }
-  for (const auto& [name, type] : expected) missing.push_back(name);
-  if (missing.empty() && unexpected.empty() && shapes.empty()) return;
+  for (const auto& [name, type] : expected) out.missing.push_back(name);
+  return out;
+}
 
-  std::vector<std::string> parts;
-  if (!missing.empty()) parts.push_back("missing: " + list(missing));
-  if (!unexpected.empty()) parts.push_back("unexpected: " + list(unexpected));
-  if (!shapes.empty()) parts.push_back("of another shape: " + list(shapes));
-  throw Error(ErrorCode::incompatible, "the checkpoint is of another architecture; " + join(parts, "; "))
+void check_compatible(std::span<const StateArray> arrays, const OpenedCheckpoint& checkpoint,
+                      std::string_view ignored) {
+  const TreeDifference difference = compare_tree(
+      arrays, checkpoint, [&](std::string_view name) { return ignored.empty() || !name.starts_with(ignored); });
+  if (difference.fits(TreeCheck::exact)) return;
+  throw Error(ErrorCode::incompatible, "the checkpoint is of another architecture; " + to_string(difference))
       .at(checkpoint.path())
       .hint("use the config it was trained with (config.toml beside it), or another directory");
 }

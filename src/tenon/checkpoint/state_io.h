@@ -4,6 +4,8 @@
 // every layer has a tensor of its own, of its logical shape: any mesh and loop form can read what another has written.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "tenon/checkpoint/checkpoint.h"
+#include "tenon/config/fields.h"
 #include "tenon/runtime/array.h"
 
 namespace tenon {
@@ -29,8 +32,28 @@ struct StateArray {
 // What goes into files: `stored` without its padding, layers apart.
 std::vector<std::pair<std::string, Literal>> to_file_tensors(const StateArray& array, const Literal& stored);
 
-// Throws `incompatible`, naming what is missing, unexpected and of another shape, unless the checkpoint holds exactly
-// these arrays. Tensors whose names begin with `ignored` (unless empty) may be there or not.
+// What a learner keeps has names that begin so; all others are the model's.
+inline constexpr std::string_view kLearnerPrefix = "learner.";
+
+// What a checkpoint must hold of the tensors it is asked for: these and no others, or these at least.
+enum class TreeCheck : uint8_t { exact, contains };
+TENON_ENUM(TreeCheck, exact, contains)
+
+// How the tensors of a checkpoint differ from those that arrays have in files: names, and types where these differ.
+struct TreeDifference {
+  std::vector<std::string> missing, unexpected, types;
+  bool fits(TreeCheck check) const {
+    return missing.empty() && types.empty() && (check == TreeCheck::contains || unexpected.empty());
+  }
+};
+// "missing: a, b; unexpected: c and 3 more; of another shape: d (f32[2], expected f32[3])".
+std::string to_string(const TreeDifference& difference);
+// Of the tensors whose names `selected` takes.
+TreeDifference compare_tree(std::span<const StateArray> arrays, const OpenedCheckpoint& checkpoint,
+                            const std::function<bool(std::string_view)>& selected);
+
+// Throws `incompatible`, saying what differs, unless the checkpoint holds exactly these arrays. Tensors whose names
+// begin with `ignored` (unless empty) may be there or not.
 void check_compatible(std::span<const StateArray> arrays, const OpenedCheckpoint& checkpoint,
                       std::string_view ignored = {});
 // The array, padded and put on the devices of `mesh`. Reads what one device holds at a time, and nothing of a file that

@@ -7,10 +7,12 @@
 
 #include "tenon/base/plugin_library.h"
 #include "tenon/base/text.h"
+#include "tenon/cli/checkpoint_commands.h"
 #include "tenon/cli/commands.h"
 #include "tenon/cli/config_commands.h"
 #include "tenon/cli/data_commands.h"
 #include "tenon/cli/debug_commands.h"
+#include "tenon/cli/run_commands.h"
 #include "tenon/config/registry.h"
 
 namespace tenon {
@@ -19,7 +21,7 @@ namespace {
 constexpr const char* kExitCodes =
     "Exit status: 0 done; 2 wrong input (usage, config, shapes); 3 too little memory on a device;\n"
     "             4 plugin or compiler; 5 missing or damaged files; 6 the system refused (disk full, permissions);\n"
-    "             7 training went non-finite; 70 a bug of Tenon; 130 interrupted, after saving\n";
+    "             7 training went non-finite; 8 a run stood still; 70 a bug of Tenon; 130 interrupted, after saving\n";
 
 void add_train(CLI::App& app, TrainCommand& c) {
   CLI::App* train = app.add_subcommand("train", "trains an experiment");
@@ -29,6 +31,9 @@ void add_train(CLI::App& app, TrainCommand& c) {
   train->add_option("--platform", c.platform, "cpu, cpu:N (N virtual devices), cuda or tpu")->capture_default_str();
   train->add_option("--resume", c.resume, "auto: go on from a checkpoint if there is one; never; must")
       ->capture_default_str();
+  train->add_flag("--new_optimizer", c.new_optimizer,
+                  "resume with the model alone: what the optimizer keeps starts anew");
+  train->add_flag("--dry_run", c.dry_run, "compile and report; train and write nothing");
   train->add_option("--trap", c.trap,
                     "nonfinite: stop at the first step whose loss or gradients aren't finite, and say which op made "
                     "them so");
@@ -129,6 +134,8 @@ int run_app(int argc, char** argv) {
   add_completion_command(app, action);
   add_data_commands(app, action);
   add_debug_commands(app, action);
+  add_checkpoint_commands(app, action);
+  add_run_commands(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -59,6 +59,8 @@ void run_train(const TrainCommand& command) {
   options.dir = command.dir.empty() ? "runs/" + run_name(command.experiment.experiment) : command.dir;
   options.platform = command.platform;
   options.resume = option("--resume", parse_resume(command.resume));
+  options.new_optimizer = command.new_optimizer;
+  options.dry_run = command.dry_run;
   if (command.trap) options.trap_non_finite = option("--trap", parse_trap(*command.trap));
   if (command.profile) options.profile = option("--profile", parse_step_range(*command.profile));
   print_text(to_toml(config));

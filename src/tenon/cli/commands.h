@@ -17,6 +17,7 @@ struct TrainCommand {
   std::string data;
   std::string dir, platform = "cpu", resume = "auto";
   std::optional<std::string> trap, profile;
+  bool new_optimizer = false, dry_run = false;
 };
 void run_train(const TrainCommand& command);
 

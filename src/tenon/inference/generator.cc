@@ -80,13 +80,13 @@ void prefill(std::span<const std::vector<int64_t>> prompts, int64_t rows, int32_
 }  // namespace
 
 Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> backend, ParameterSet parameters) {
-  const OpenedCheckpoint checkpoint = open_checkpoint(dir);
+  const OpenedCheckpoint checkpoint = open_checkpoint(dir).value();
   step_ = checkpoint.step();
   warnings_ = checkpoint.warnings();
   std::unique_ptr<LanguageModel> model = load_model(checkpoint);
   tokenizer_ = load_tokenizer(checkpoint);
   const std::vector<StateArray> arrays = state_arrays(*model);
-  check_compatible(arrays, checkpoint, "learner.");
+  check_compatible(arrays, checkpoint, kLearnerPrefix);
   std::vector<std::string> names;
   std::vector<Array> params;
   for (const StateArray& array : arrays) names.push_back(array.name);

@@ -25,11 +25,6 @@ Error cannot_write(const OpenedCheckpoint& checkpoint, std::string what) {
 
 }  // namespace
 
-OpenedCheckpoint open_checkpoint(const std::string& dir) {
-  if (exists(join_path(dir, kManifestName))) return OpenedCheckpoint::open(dir).value();
-  return open_latest(dir).value();
-}
-
 std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint) {
   const std::string file = join_path(checkpoint.path(), "config.toml");
   const std::unique_ptr<AnyConfig> config = from_toml(checkpoint.file("config.toml").value(), file);

@@ -12,8 +12,6 @@
 
 namespace tenon {
 
-// The checkpoint that `dir` is, or the newest good one under it. Throws `not_found` or `damaged`.
-OpenedCheckpoint open_checkpoint(const std::string& dir);
 // The `model` of the config that is saved with a checkpoint, its decoders unrolled: one array a layer decodes fastest.
 // Throws `unsupported` unless it is a LanguageModel.
 std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint);

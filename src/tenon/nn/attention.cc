@@ -87,7 +87,7 @@ Nest MultiheadAttention::init_cache(int64_t batch_size, int64_t max_len) const {
 }
 
 std::pair<Nest, Tensor> MultiheadAttention::extend_step(const Nest& cache, const Tensor& x,
-                                                        const StepInfo& step) const {
+                                                        const DecodeStep& step) const {
   const int64_t B = x.dim(0), T = x.dim(1);
   const Tensor positions = step_positions(step, B, T);
   CachedKeys keys = kv_cache_.call(&KvCache::update, cache, qkv_(x, positions), step);

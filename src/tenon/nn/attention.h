@@ -23,7 +23,7 @@ class Attention : public Module {
   // What extend_step carries, for sequences of up to `max_len` tokens.
   virtual Nest init_cache(int64_t batch_size, int64_t max_len) const = 0;
   // The next tokens x [B,T,D] of sequences: equal to those rows of forward.
-  virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const = 0;
+  virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const = 0;
 
  protected:
   explicit Attention(const Config& config) : Module(config) {}
@@ -46,7 +46,7 @@ class MultiheadAttention final : public Attention {
   explicit MultiheadAttention(const Config& config);
   Tensor forward(const Tensor& x, const SequenceInfo& info) const override;
   Nest init_cache(int64_t batch_size, int64_t max_len) const override;
-  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const override;
+  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const override;
 
  private:
   Tensor project_output(const Tensor& context) const;

@@ -125,7 +125,7 @@ Nest CausalLm::init_cache(int64_t batch_size, int64_t max_len) const {
 
 std::pair<Nest, Tensor> CausalLm::extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                               const Tensor& last) const {
-  const StepInfo step{start, last + 1.0};
+  const DecodeStep step{start, last + 1.0};
   const Tensor x = embed(ids, step_positions(step, ids.dim(0), ids.dim(1)));
   auto [next, y] = decoder_.call(&Decoder::extend_step, cache, x, step);
   return {std::move(next), wide(head_(token_at(y, last)))};

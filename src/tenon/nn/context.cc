@@ -52,6 +52,16 @@ Tensor merge_first(const Output& o) {
   return o.value;
 }
 
+DType computable(DType dtype, const std::string& path) {
+  if (dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f64) return dtype;
+  throw Error(ErrorCode::unsupported, "a module can't compute in this dtype")
+      .at(path)
+      .got(std::string(to_string(dtype)))
+      .expected("f32, bf16 or f64")
+      .hint(dtype == DType::f16 ? "use bf16: the range of f16 is too small for gradients without scaling the loss"
+                                : "set compute_dtype to one of these");
+}
+
 }  // namespace
 
 Outputs merge_stacked(const Outputs& outputs) {
@@ -70,7 +80,7 @@ Context::Context(const Module& module, const Root& root)
       state_(root.state),
       key_(root.key),
       training_(root.training),
-      compute_dtype_(module.compute_dtype().value_or(root.compute_dtype)),
+      compute_dtype_(computable(module.compute_dtype().value_or(root.compute_dtype), path_)),
       collected_(root.collected),
       collecting_region_(current_trace().current_region()),
       mark_before_(current_trace().mark()) {
@@ -86,7 +96,7 @@ Context::Context(const Module& module, Context& parent, std::string_view name, s
       index_(std::move(index)),
       state_(parent.state_),
       training_(parent.training_),
-      compute_dtype_(module.compute_dtype().value_or(parent.compute_dtype_)),
+      compute_dtype_(computable(module.compute_dtype().value_or(parent.compute_dtype_), path_)),
       collected_(parent.collected_),
       collecting_region_(parent.collecting_region_),
       mark_before_(current_trace().mark()) {

@@ -101,7 +101,7 @@ Nest CrossAttention::read_memory(const Memory& memory) const {
           {"segments", convert(not_equal(segments, of_row), DType::i32)}};
 }
 
-Tensor CrossAttention::extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const {
+Tensor CrossAttention::extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const {
   const int64_t B = x.dim(0), T = x.dim(1);
   const Tensor positions = step_positions(step, B, T);
   const MaskArgs args{positions, cache.at("positions"), zeros({DType::i32, {B, T}}), cache.at("segments")};

@@ -34,7 +34,7 @@ class CrossAttention final : public Module {
   Nest init_cache(int64_t batch_size, int64_t memory_len) const;
   Nest read_memory(const Memory& memory) const;
   // The next tokens x [B,T,D] of sequences: equal to those rows of forward.
-  Tensor extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const;
+  Tensor extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const;
 
  private:
   Tensor project_output(const Tensor& context) const;

@@ -60,7 +60,8 @@ Nest CrossDecoderLayer::read_memory(const Nest& cache, const Memory& memory) con
   return out;
 }
 
-std::pair<Nest, Tensor> CrossDecoderLayer::extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const {
+std::pair<Nest, Tensor> CrossDecoderLayer::extend_step(const Nest& cache, const Tensor& x,
+                                                       const DecodeStep& step) const {
   Nest next = cache;
   const Tensor a = in(attention_residual_, x, [&](const Tensor& h) {
     auto [own, y] = attention_.call(&Attention::extend_step, sub_nest(cache, "attention."), h, step);

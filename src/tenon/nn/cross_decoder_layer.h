@@ -25,7 +25,7 @@ class CrossDecoderLayer final : public TransformerLayer {
   Tensor forward(const Tensor& x, const SequenceInfo& info) const override;
   Nest init_cache(const CacheSizes& sizes) const override;
   Nest read_memory(const Nest& cache, const Memory& memory) const override;
-  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const override;
+  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const override;
 
  private:
   // branch(x) in its residual.

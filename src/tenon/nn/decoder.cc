@@ -43,7 +43,7 @@ Nest Decoder::init_cache(int64_t batch_size, int64_t max_len, const Memory& memo
   return layers_.fold(Nest(), empty, read).first;
 }
 
-std::pair<Nest, Tensor> Decoder::extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const {
+std::pair<Nest, Tensor> Decoder::extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const {
   auto [next, y] = layers_.fold(x, cache, [&](auto& layer, const Nest& state, const Tensor& h) {
     return layer.call(&TransformerLayer::extend_step, state, h, step);
   });

@@ -27,7 +27,7 @@ class Decoder final : public Module {
   // cross attention look at.
   Nest init_cache(int64_t batch_size, int64_t max_len, const Memory& memory) const;
   // The next tokens x [B,T,D] of sequences: equal to those rows of forward.
-  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const;
+  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const;
 
  private:
   Layers<TransformerLayer> layers_;

@@ -37,7 +37,7 @@ Nest DecoderLayer::init_cache(const CacheSizes& sizes) const {
   return attention_.call(&Attention::init_cache, sizes.batch_size, sizes.max_len);
 }
 
-std::pair<Nest, Tensor> DecoderLayer::extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const {
+std::pair<Nest, Tensor> DecoderLayer::extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const {
   auto [next, y] =
       attention_.call(&Attention::extend_step, cache, attention_residual_.call(&Residual::prepare, x), step);
   return {std::move(next), feed_forward(attention_residual_.call(&Residual::merge, x, y))};

@@ -23,7 +23,7 @@ class DecoderLayer final : public TransformerLayer {
   explicit DecoderLayer(const Config& config);
   Tensor forward(const Tensor& x, const SequenceInfo& info) const override;
   Nest init_cache(const CacheSizes& sizes) const override;
-  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const override;
+  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const override;
 
  private:
   Tensor feed_forward(const Tensor& x) const;

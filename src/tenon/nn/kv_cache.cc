@@ -47,7 +47,7 @@ Tensor spread(const Tensor& x, const Dims& shape) { return broadcast_to(x, shape
 
 Nest DenseKvCache::init(const TensorType& type) const { return {{"key", zeros(type)}, {"value", zeros(type)}}; }
 
-CachedKeys DenseKvCache::update(const Nest& cache, const Qkv& qkv, const StepInfo& step) const {
+CachedKeys DenseKvCache::update(const Nest& cache, const Qkv& qkv, const DecodeStep& step) const {
   const int64_t B = qkv.key.dim(0), T = qkv.key.dim(2);
   const auto write = [&](const Tensor& whole, const Tensor& x) {
     return step.start.rank() == 0 ? write_at(whole, x, step.start)
@@ -77,7 +77,7 @@ Nest SlidingKvCache::init(const TensorType& type) const {
 // With `end` tokens in all, place s holds the last token p < end with p = s mod R; a p below 0 is none.
 // One token is written first and looks at the ring alone. More of them look at the ring as it was and at each other:
 // those that the last ones push out are still seen by the first.
-CachedKeys SlidingKvCache::update(const Nest& cache, const Qkv& qkv, const StepInfo& step) const {
+CachedKeys SlidingKvCache::update(const Nest& cache, const Qkv& qkv, const DecodeStep& step) const {
   const int64_t B = qkv.key.dim(0), T = qkv.key.dim(2), R = cache.at("key").dim(2);
   const auto size = static_cast<double>(R);
   const TensorType ring{DType::i32, {B, R}};

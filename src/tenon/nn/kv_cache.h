@@ -29,7 +29,7 @@ class KvCache : public Module {
   virtual Nest init(const TensorType& type) const = 0;
   // Adds key and value [B,K,T,H]. Padding is overwritten, or hidden, by the next step; places behind the longest
   // sequence aren't written to.
-  virtual CachedKeys update(const Nest& cache, const Qkv& qkv, const StepInfo& step) const = 0;
+  virtual CachedKeys update(const Nest& cache, const Qkv& qkv, const DecodeStep& step) const = 0;
 
  protected:
   explicit KvCache(const Config& config) : Module(config) {}
@@ -43,7 +43,7 @@ class DenseKvCache final : public KvCache {
   };
   explicit DenseKvCache(const Config& config) : KvCache(config) {}
   Nest init(const TensorType& type) const override;
-  CachedKeys update(const Nest& cache, const Qkv& qkv, const StepInfo& step) const override;
+  CachedKeys update(const Nest& cache, const Qkv& qkv, const DecodeStep& step) const override;
 };
 
 // The last `window` tokens alone, token p at place p mod window: memory that doesn't grow with the text, for a mask
@@ -56,7 +56,7 @@ class SlidingKvCache final : public KvCache {
   // Throws `unsupported` when there is no window.
   explicit SlidingKvCache(const Config& config);
   Nest init(const TensorType& type) const override;
-  CachedKeys update(const Nest& cache, const Qkv& qkv, const StepInfo& step) const override;
+  CachedKeys update(const Nest& cache, const Qkv& qkv, const DecodeStep& step) const override;
 
  private:
   int64_t window_;

@@ -23,7 +23,14 @@ LossSum CrossEntropy::forward(const Tensor& logits, const Tensor& labels) const 
   const Tensor picked = reduce_sum(select(chosen, shifted, zeros_like(shifted)), {-1});
   const Tensor inside = less(labels, full_like(labels, static_cast<double>(vocab_size)));
   const Tensor loss = select(inside, log_sum - picked, full_like(log_sum, std::nan("")));
-  return {sum_all(select(live, loss, zeros_like(loss))), sum_all(convert(live, wide_dtype))};
+  const Tensor num_live = sum_all(convert(live, wide_dtype));
+  if (!is_training()) {
+    // The label's logit is the largest, or one of them.
+    const Tensor none = zeros_like(picked);
+    const Tensor right = select(live, select(inside, convert(equal(picked, none), wide_dtype), none), none);
+    summary("accuracy", sum_all(right) / maximum(num_live, full_like(num_live, 1)), Merge::weighted_mean, num_live);
+  }
+  return {sum_all(select(live, loss, zeros_like(loss))), num_live};
 }
 
 }  // namespace tenon

@@ -45,7 +45,7 @@ Nest ParallelLayer::init_cache(const CacheSizes& sizes) const {
   return attention_.call(&Attention::init_cache, sizes.batch_size, sizes.max_len);
 }
 
-std::pair<Nest, Tensor> ParallelLayer::extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const {
+std::pair<Nest, Tensor> ParallelLayer::extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const {
   const Tensor prepared = residual_.call(&Residual::prepare, x);
   auto [next, attended] = attention_.call(&Attention::extend_step, cache, prepared, step);
   return {std::move(next), join(x, prepared, attended)};

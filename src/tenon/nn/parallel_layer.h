@@ -27,7 +27,7 @@ class ParallelLayer final : public TransformerLayer {
   explicit ParallelLayer(const Config& config);
   Tensor forward(const Tensor& x, const SequenceInfo& info) const override;
   Nest init_cache(const CacheSizes& sizes) const override;
-  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const override;
+  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const override;
 
  private:
   // Of x, what the residual made of it, and attention's output for that.

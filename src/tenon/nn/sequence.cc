@@ -15,7 +15,7 @@ Tensor column_of(const Tensor& x, int64_t batch_size) {
       .expected("i32[] or i32[" + std::to_string(batch_size) + "]");
 }
 
-Tensor step_positions(const StepInfo& step, int64_t batch_size, int64_t num_tokens) {
+Tensor step_positions(const DecodeStep& step, int64_t batch_size, int64_t num_tokens) {
   return iota({DType::i32, {batch_size, num_tokens}}, 1) + column_of(step.start, batch_size);
 }
 

@@ -24,7 +24,7 @@ struct SequenceInfo {
 };
 
 // The next tokens x [B,T,D] of sequences that are being written. Each is a scalar, or one a row.
-struct StepInfo {
+struct DecodeStep {
   Tensor start;  // i32 [] or [B]: tokens before x
   Tensor count;  // i32 [] or [B]: how many of x are there, 1 … T; what is behind them is padding
   TENON_TREE(start, count)
@@ -40,7 +40,7 @@ struct CacheSizes {
 // `x` (i32 [] or [B]) as a column that broadcasts against [B,T]. Throws `shape_mismatch`.
 Tensor column_of(const Tensor& x, int64_t batch_size);
 // i32 [B,T]: places of the tokens of a step in their sequences.
-Tensor step_positions(const StepInfo& step, int64_t batch_size, int64_t num_tokens);
+Tensor step_positions(const DecodeStep& step, int64_t batch_size, int64_t num_tokens);
 // Of x [B,T,D] the token at `index` (i32 [] or [B]) of each row: [B,D].
 Tensor token_at(const Tensor& x, const Tensor& index);
 

@@ -23,7 +23,7 @@ class TransformerLayer : public Module {
   // The cache with what the layer needs of a memory; layers that look at none keep it as it is.
   virtual Nest read_memory(const Nest& cache, const Memory& memory) const;
   // The next tokens x [B,T,D] of sequences: equal to those rows of forward.
-  virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const StepInfo& step) const = 0;
+  virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const = 0;
 
  protected:
   explicit TransformerLayer(const Config& config) : Module(config) {}

@@ -4,9 +4,13 @@
 
 #include <cmath>
 
+#include "tenon/base/text.h"
 #include "tenon/config/config_type.h"
 #include "tenon/config/define.h"
+#include "tenon/config/path_pattern.h"
+#include "tenon/config/tree.h"
 #include "tenon/data/dataset.h"
+#include "tenon/nn/module.h"
 #include "tenon/trainer/trainer.h"
 
 namespace tenon {
@@ -14,6 +18,8 @@ namespace tenon {
 TENON_FN_TYPE(SetMesh, void(AnyConfig&), "how devices are arranged", {"mesh", "all axes"})
 TENON_FN_TYPE(AccumulateGradients, void(AnyConfig&), "splits every batch into microbatches", {"steps", "how many"})
 TENON_FN_TYPE(ScaleBatch, void(AnyConfig&), "multiplies the batch size", {"factor", "by so much"})
+TENON_FN_TYPE(SetPrecision, void(AnyConfig&), "dtypes that modules compute in",
+              {"compute", "by the path of the module; * in a part is any text, ** any number of parts"})
 
 namespace {
 
@@ -24,7 +30,55 @@ Trainer::Config& trainer_of(AnyConfig& tree) {
       .expected("a Trainer");
 }
 
+class PrecisionSetter : public TreeVisitor {
+ public:
+  explicit PrecisionSetter(const std::map<std::string, DType>& dtypes) {
+    for (const auto& [text, dtype] : dtypes) rules_.push_back({text, PathPattern(text), dtype});
+  }
+  bool enter(const Path& path, AnyConfig& config) override {
+    auto* module = dynamic_cast<Module::Config*>(&config);
+    if (module == nullptr) return true;
+    const Rule* matched = nullptr;
+    for (Rule& rule : rules_) {
+      if (!rule.pattern.matches(path)) continue;
+      if (matched != nullptr) {
+        throw Error(ErrorCode::invalid_argument, "two patterns match one module")
+            .at(format_path(path))
+            .got(quote_text(matched->text) + " and " + quote_text(rule.text));
+      }
+      matched = &rule;
+      rule.used = true;
+    }
+    if (matched != nullptr) module->compute_dtype = matched->dtype;
+    return true;
+  }
+  void require_all_used() const {
+    for (const Rule& rule : rules_) {
+      if (!rule.used) {
+        throw Error(ErrorCode::invalid_argument, "no module's path matches").got(quote_text(rule.text));
+      }
+    }
+  }
+
+ private:
+  struct Rule {
+    std::string text;
+    PathPattern pattern;
+    DType dtype;
+    bool used = false;
+  };
+  std::vector<Rule> rules_;
+};
+
 }  // namespace
+
+void SetPrecision::check(Checker& c) const { c.require(!compute.empty(), "compute", "must name a module"); }
+
+void SetPrecision::operator()(AnyConfig& tree) const {
+  PrecisionSetter setter(compute);
+  walk(tree, setter);
+  setter.require_all_used();
+}
 
 void SetMesh::operator()(AnyConfig& tree) const { trainer_of(tree).mesh = mesh; }
 

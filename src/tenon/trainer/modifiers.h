@@ -1,6 +1,10 @@
 // Modifiers of whole trainings.
 #pragma once
 
+#include <map>
+#include <string>
+
+#include "tenon/base/dtype.h"
 #include "tenon/config/modifier.h"
 #include "tenon/trainer/mesh_config.h"
 
@@ -26,6 +30,15 @@ struct ScaleBatch {
   double factor = 1;
   void check(Checker& c) const;
   TENON_FN(factor)
+  void operator()(AnyConfig& tree) const;
+};
+
+// The dtype that modules read their parameters in, by the path of the module: {"model.**.norm" = "f32", "model" =
+// "bf16"}. What lies in a module inherits its dtype.
+struct SetPrecision {
+  std::map<std::string, DType> compute = {};  // by path pattern (path_pattern.h)
+  void check(Checker& c) const;
+  TENON_FN(compute)
   void operator()(AnyConfig& tree) const;
 };
 

@@ -146,7 +146,7 @@ TEST_F(QuantizedRunTest, MicrobatchesCarryHistoriesInOrder) {
 TEST_F(QuantizedRunTest, AdaptersAloneAreTrained) {
   Trainer::Config c = lm_config(4);
   c.save_every_n_steps = 1;
-  c.keep_last_n = 4;
+  c.keep.last_n = 4;
   AddLoRA{.rank = 2, .alpha = 4, .within = "model.decoder"}(c);
   run("run", c);
   const auto first = OpenedCheckpoint::open(path("run/" + step_dir_name(1))).value();

@@ -9,7 +9,9 @@
 #include "tenon/base/clock.h"
 #include "tenon/checkpoint/async_saver.h"
 #include "tenon/data/dataset.h"
+#include "tenon/trainer/evaluator.h"
 #include "tenon/trainer/run_log.h"
+#include "tenon/trainer/step_hook.h"
 #include "tenon/trainer/stop_signal.h"
 #include "tenon/trainer/summary_writer.h"
 #include "tenon/trainer/train_session.h"
@@ -49,13 +51,26 @@ class Run {
   struct Window {
     int64_t steps = 0;
     double loss = 0, tokens = 0;
-    double since = 0, waited_since = 0;  // on the clocks of the steps and of waiting
+    double since = 0, waited_since = 0, data_since = 0;  // on the clocks of steps, waiting and data
+  };
+  struct NamedEvaluator {
+    std::string name;
+    std::unique_ptr<Evaluator> evaluator;
+    int64_t every_n_steps = 0;
+    std::optional<int64_t> done_step;
   };
 
+  TrainResult dry_run();
+  TrainResult finish();
   void open_dir();
   void find_checkpoint();
   void compile_programs();
+  void prepare_evaluators();
   void start();
+  void restore(const OpenedCheckpoint& checkpoint);
+  void initialize();
+  void begin_hooks();
+  void check_learner(const StateLayout& layout) const;
   void report_config_changes(const OpenedCheckpoint& checkpoint);
   void open_summaries();
   void loop();
@@ -69,12 +84,22 @@ class Run {
   Literal read_metrics(const Pending& done);
   void log_window(int64_t step, const Scalars& metrics);
   Progress progress(int64_t step) const;
-  void evaluate();
+  StepInfo step_info(int64_t step, const Scalars& metrics) const;
+  void tell_hooks(int64_t step, const Scalars& metrics);
+  void for_each_hook(const std::function<void(StepHook&)>& call);
+  // Those that are due at this step, or all that haven't measured it yet.
+  void evaluate(bool all);
+  Scalars evaluate(NamedEvaluator& evaluator);
+  bool any_due() const;
   void save();
+  SaveRequest save_request();
+  void write_histograms(const SaveRequest& request);
   void write_summaries(int64_t step, const Scalars& scalars);
   [[noreturn]] void leave_interrupted();
   // After `batch` was step `step`'s, and its metrics are in.
   [[noreturn]] void leave_trapped(int64_t step, const Batch& batch);
+  // A step may be skipped though it is finite: when its gradient norm stands out.
+  static bool is_finite_step(const Scalars& metrics);
   [[noreturn]] void leave_non_finite(int64_t step, const Scalars& metrics);
 
   const Trainer& trainer_;
@@ -83,23 +108,33 @@ class Run {
   std::string config_text_;
   RunLog log_;
   StopSignal stop_;
+  Watchdog watchdog_;
   std::unique_ptr<AsyncSaver> saver_;
   std::optional<OpenedCheckpoint> checkpoint_;  // to go on from
   CompileCache cache_;
   std::unique_ptr<TrainSession> session_;
-  std::unique_ptr<Dataset> held_out_;
+  std::vector<NamedEvaluator> evaluators_;
+  std::vector<std::string> evaluator_names_;
+  std::vector<std::pair<std::string, std::unique_ptr<StepHook>>> hooks_;
   std::vector<std::unique_ptr<SummaryWriter>> summaries_;
   std::unique_ptr<StepProfile> profile_;
 
   int64_t step_ = 0;  // steps started
   std::optional<Pending> pending_;
-  std::optional<int64_t> saved_step_, evaluated_step_;
+  std::optional<int64_t> saved_step_;
+  HookRequests requests_;
+  std::map<std::string, std::string> hook_states_;  // of the checkpoint
+  std::pair<int64_t, Scalars> evaluated_;           // the metrics of the last step that was evaluated
+  double began_at_ = 0, save_began_at_ = 0;
+  double peak_flops_ = 0, model_flops_ = 0;  // of all devices a second, and of a step; 0: unknown
   Window window_;
   TrainResult result_;
   // Of this process: time on steps alone, steps whose metrics are in, and their tokens.
   Stopwatch steps_time_;
   // The part of it that waited for results of the devices.
   Stopwatch waiting_time_;
+  // And the part that waited for batches.
+  Stopwatch data_time_;
   int64_t steps_ = 0;
   double tokens_ = 0;
 };

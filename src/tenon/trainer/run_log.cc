@@ -26,8 +26,12 @@ std::string format_duration(double seconds) {
 }
 
 std::string format_progress(const Progress& p) {
-  return fmt::format("step {}/{}  loss {:.4f}  grad_norm {:.3f}  lr {:.2e}  {} tokens/s  ETA {}", p.step, p.max_steps,
-                     p.loss, p.grad_norm, p.learning_rate, count(p.tokens_per_s), format_duration(p.eta_s));
+  std::string out = fmt::format("step {}/{}  loss {:.4f}  grad_norm {:.3f}  lr {:.2e}  {} tokens/s", p.step,
+                                p.max_steps, p.loss, p.grad_norm, p.learning_rate, count(p.tokens_per_s));
+  if (p.mfu) out += fmt::format("  MFU {:.1f}%", 100 * *p.mfu);
+  out += fmt::format("  data wait {:.1f}%", 100 * p.data_wait);
+  if (p.resident_bytes) out += "  RSS " + format_bytes(*p.resident_bytes);
+  return out + "  ETA " + format_duration(p.eta_s);
 }
 
 std::string format_parameters(const std::vector<ParamInfo>& params) {

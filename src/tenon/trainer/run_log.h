@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +17,13 @@ namespace tenon {
 struct Progress {
   int64_t step = 0, max_steps = 0;
   double loss = 0, grad_norm = 0, learning_rate = 0, tokens_per_s = 0, eta_s = 0;
+  std::optional<double> mfu;
+  double data_wait = 0;                    // part of the time that waited for batches
+  std::optional<uint64_t> resident_bytes;  // of this process
 };
 
-// "step 100/2000  loss 2.3456  grad_norm 0.912  lr 3.0e-04  12.3k tokens/s  ETA 1:32".
+// "step 100/2000  loss 2.3456  grad_norm 0.912  lr 3.0e-04  12.3k tokens/s  MFU 41.2%  data wait 0.1%  RSS 1.2 GiB  ETA
+// 1:32".
 std::string format_progress(const Progress& progress);
 // "1:05", "2:03:00".
 std::string format_duration(double seconds);

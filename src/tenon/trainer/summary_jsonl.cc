@@ -5,8 +5,13 @@
 
 #include "tenon/base/clock.h"
 #include "tenon/base/text.h"
+#include "tenon/config/define.h"
 
 namespace tenon {
+
+TENON_MODULE(JsonlWriter, SummaryWriter, "a line of JSON for each step that is logged",
+             {"file", "in the directory of the run"})
+
 namespace {
 
 // Whether a line of an earlier run stays.
@@ -23,7 +28,10 @@ std::string to_json(double value) {
 
 }  // namespace
 
-Result<JsonlWriter> JsonlWriter::open(const std::string& path, int64_t first_step) {
+void JsonlWriter::Config::check(Checker& c) const { c.require(!file.empty(), "file", "must name a file"); }
+
+Status JsonlWriter::open(const std::string& dir, int64_t first_step) {
+  const std::string path = join_path(dir, name_);
   std::string kept;
   if (exists(path)) {
     const Result<std::string> old = read_file(path);
@@ -32,14 +40,13 @@ Result<JsonlWriter> JsonlWriter::open(const std::string& path, int64_t first_ste
       if (is_before(line, first_step)) kept += line + "\n";
     }
     if (kept != *old) {
-      if (const Status written = write_file_atomic(path, kept); !written.ok()) return written.error();
+      if (Status written = write_file_atomic(path, kept); !written.ok()) return written;
     }
   }
   Result<OutputFile> file = OutputFile::append(path);
   if (!file.ok()) return file.error();
-  JsonlWriter writer;
-  writer.file_ = std::move(*file);
-  return writer;
+  file_ = std::move(*file);
+  return {};
 }
 
 Status JsonlWriter::write(int64_t step, const Scalars& scalars) {

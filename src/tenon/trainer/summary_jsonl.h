@@ -1,5 +1,3 @@
-// Summaries as lines of JSON: {"step":10,"time":1700000000.5,"train/loss":2.25}. Values that JSON lacks are the strings
-// "nan", "inf" and "-inf".
 #pragma once
 
 #include <string>
@@ -9,14 +7,22 @@
 
 namespace tenon {
 
+// Summaries as lines of JSON: {"step":10,"time":1700000000.5,"train/loss":2.25}. Values that JSON lacks are the strings
+// "nan", "inf" and "-inf". Scalars only. When the file is there, it is gone on with: lines of the first step and later,
+// and a last line that was cut, are dropped.
 class JsonlWriter final : public SummaryWriter {
  public:
-  // Goes on in `path`. Lines of `first_step` and later, and a last line that was cut, are dropped: a run that resumes
-  // from an earlier checkpoint writes them again.
-  static Result<JsonlWriter> open(const std::string& path, int64_t first_step);
+  struct Config : SummaryWriter::Config {
+    std::string file = "metrics.jsonl";
+    void check(Checker& c) const;
+    TENON_CONFIG(file)
+  };
+  explicit JsonlWriter(const Config& config) : name_(config.file) {}
+  Status open(const std::string& dir, int64_t first_step) override;
   Status write(int64_t step, const Scalars& scalars) override;
 
  private:
+  std::string name_;
   OutputFile file_;
   bool torn_ = false;  // the last write failed, maybe within a line
 };

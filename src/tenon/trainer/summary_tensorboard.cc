@@ -6,8 +6,13 @@
 
 #include "tenon/base/clock.h"
 #include "tenon/base/hash.h"
+#include "tenon/config/define.h"
 
 namespace tenon {
+
+TENON_MODULE(TensorBoardWriter, SummaryWriter, "an event file for TensorBoard",
+             {"folder", "in the directory of the run"})
+
 namespace {
 
 // Protocol buffer fields: the key is the field's number and how it is coded.
@@ -50,27 +55,47 @@ std::string masked_crc(const std::string& bytes) {
 
 }  // namespace
 
-Result<TensorBoardWriter> TensorBoardWriter::open(const std::string& dir, int64_t first_step) {
-  if (const Status made = make_dirs(dir); !made.ok()) return made.error();
+Status TensorBoardWriter::open(const std::string& dir, int64_t first_step) {
+  const std::string folder = join_path(dir, folder_);
+  if (Status made = make_dirs(folder); !made.ok()) return made;
   // TensorBoard reads the files of a directory in the order of their names: by time.
   const std::string name = fmt::format("events.out.tfevents.{:010.0f}.tenon.{}", unix_seconds(), random_suffix());
-  Result<OutputFile> file = OutputFile::create(join_path(dir, name));
+  Result<OutputFile> file = OutputFile::create(join_path(folder, name));
   if (!file.ok()) return file.error();
-  TensorBoardWriter writer;
-  writer.file_ = std::move(*file);
-  Status status = writer.add_event(event(0, bytes_field(3, "brain.Event:2")));
+  file_ = std::move(*file);
+  if (Status version = add_event(event(0, bytes_field(3, "brain.Event:2"))); !version.ok()) return version;
   // message SessionLog { enum SessionStatus { START = 1; } SessionStatus status = 1; }
-  const std::string start = varint_field(1, 1);
-  if (status.ok()) status = writer.add_event(event(first_step, bytes_field(7, start)));
-  if (!status.ok()) return status.error();
-  return writer;
+  return add_event(event(first_step, bytes_field(7, varint_field(1, 1))));
 }
 
 Status TensorBoardWriter::write(int64_t step, const Scalars& scalars) {
-  // message Summary { message Value { string tag = 1; float simple_value = 2; } repeated Value value = 1; }
+  // message Summary { message Value { string tag = 1; float simple_value = 2; HistogramProto histo = 5;
+  //                   TensorProto tensor = 8; SummaryMetadata metadata = 9; } repeated Value value = 1; }
   std::string summary;
   for (const auto& [name, value] : scalars) summary += bytes_field(1, bytes_field(1, name) + float_field(2, value));
   return add_event(event(step, bytes_field(5, summary)));
+}
+
+Status TensorBoardWriter::write_histogram(int64_t step, const std::string& name, const Histogram& h) {
+  // message HistogramProto { double min = 1, max = 2, num = 3, sum = 4, sum_squares = 5;
+  //                          repeated double bucket_limit = 6 [packed], bucket = 7 [packed]; }
+  std::string limits, counts;
+  for (const double limit : h.limits) limits += little_endian(std::bit_cast<uint64_t>(limit), 8);
+  for (const double count : h.counts) counts += little_endian(std::bit_cast<uint64_t>(count), 8);
+  const std::string proto = double_field(1, h.min) + double_field(2, h.max) + double_field(3, h.count) +
+                            double_field(4, h.sum) + double_field(5, h.sum_of_squares) + bytes_field(6, limits) +
+                            bytes_field(7, counts);
+  return add_event(event(step, bytes_field(5, bytes_field(1, bytes_field(1, name) + bytes_field(5, proto)))));
+}
+
+Status TensorBoardWriter::write_text(int64_t step, const std::string& name, const std::string& text) {
+  // message TensorProto { DataType dtype = 1; TensorShapeProto tensor_shape = 2; repeated bytes string_val = 8; }
+  // message SummaryMetadata { message PluginData { string plugin_name = 1; } PluginData plugin_data = 1; }
+  constexpr int64_t kString = 7;
+  const std::string tensor = varint_field(1, kString) + bytes_field(2, "") + bytes_field(8, text);
+  const std::string metadata = bytes_field(1, bytes_field(1, "text"));
+  return add_event(event(
+      step, bytes_field(5, bytes_field(1, bytes_field(1, name) + bytes_field(8, tensor) + bytes_field(9, metadata)))));
 }
 
 Status TensorBoardWriter::add_event(const std::string& event) {

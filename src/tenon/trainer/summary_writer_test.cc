@@ -32,13 +32,25 @@ class SummaryTest : public testing::Test {
     }
     return steps;
   }
+  std::unique_ptr<JsonlWriter> jsonl(int64_t first_step) const {
+    JsonlWriter::Config config;
+    config.file = "log.jsonl";
+    auto writer = std::make_unique<JsonlWriter>(config);
+    writer->open(dir_, first_step).value();
+    return writer;
+  }
+  std::unique_ptr<TensorBoardWriter> tensorboard(int64_t first_step) const {
+    auto writer = std::make_unique<TensorBoardWriter>(TensorBoardWriter::Config{});
+    writer->open(dir_, first_step).value();
+    return writer;
+  }
   std::string dir_;
 };
 
 TEST_F(SummaryTest, JsonlLines) {
-  JsonlWriter writer = JsonlWriter::open(path("log.jsonl"), 0).value();
+  const auto writer = jsonl(0);
   const double infinity = std::numeric_limits<double>::infinity();
-  writer.write(10, {{"train/loss", 0.1}, {"a \"b\"\n", 3}, {"n", std::nan("")}, {"i", -infinity}}).value();
+  writer->write(10, {{"train/loss", 0.1}, {"a \"b\"\n", 3}, {"n", std::nan("")}, {"i", -infinity}}).value();
   const std::string text = read_file(path("log.jsonl")).value();
   EXPECT_EQ(text.back(), '\n');
   const auto json = nlohmann::json::parse(text);
@@ -52,28 +64,28 @@ TEST_F(SummaryTest, JsonlLines) {
 
 TEST_F(SummaryTest, JsonlGoesOnWhereTheRunResumes) {
   {
-    JsonlWriter writer = JsonlWriter::open(path("log.jsonl"), 0).value();
-    for (const int64_t step : {1, 2, 3, 4}) writer.write(step, {{"x", 1}}).value();
+    const auto writer = jsonl(0);
+    for (const int64_t step : {1, 2, 3, 4}) writer->write(step, {{"x", 1}}).value();
   }
   OutputFile::append(path("log.jsonl")).value().write("{\"step\":5,\"ti").value();
-  JsonlWriter writer = JsonlWriter::open(path("log.jsonl"), 3).value();
+  const auto writer = jsonl(3);
   EXPECT_THAT(jsonl_steps(), ElementsAre(1, 2));
-  writer.write(3, {{"x", 2}}).value();
+  writer->write(3, {{"x", 2}}).value();
   EXPECT_THAT(jsonl_steps(), ElementsAre(1, 2, 3));
-  EXPECT_EQ(JsonlWriter::open(path("none/log.jsonl"), 0).error().code(), ErrorCode::not_found);
+  EXPECT_EQ(JsonlWriter(JsonlWriter::Config{}).open(path("none"), 0).error().code(), ErrorCode::not_found);
 }
 
 TEST_F(SummaryTest, AFailedWriteSpoilsNoOtherLine) {
-  JsonlWriter writer = JsonlWriter::open(path("log.jsonl"), 0).value();
-  writer.write(1, {}).value();
+  const auto writer = jsonl(0);
+  writer->write(1, {}).value();
   set_fault_handler([](std::string_view) { return ENOSPC; });
-  EXPECT_EQ(writer.write(2, {}).error().code(), ErrorCode::no_space);
+  EXPECT_EQ(writer->write(2, {}).error().code(), ErrorCode::no_space);
   set_fault_handler({});
   OutputFile::append(path("log.jsonl")).value().write("{\"st").value();  // what a full disk may leave
-  writer.write(3, {}).value();
-  writer.write(4, {}).value();
+  writer->write(3, {}).value();
+  writer->write(4, {}).value();
   EXPECT_THAT(split(read_file(path("log.jsonl")).value(), '\n').size(), 5u);
-  (void)JsonlWriter::open(path("log.jsonl"), 9).value();
+  (void)jsonl(9);
   EXPECT_THAT(jsonl_steps(), ElementsAre(1, 3, 4));
 }
 
@@ -173,11 +185,11 @@ std::vector<ReadEvent> read_events(std::string file) {
 }
 
 TEST_F(SummaryTest, TensorBoardFileReadsBack) {
-  TensorBoardWriter writer = TensorBoardWriter::open(path("tb/run"), 301).value();
-  writer.write(int64_t{1} << 40, {{"train/loss", 2.25}, {std::string(300, 'n'), std::nan("")}}).value();
-  writer.write(302, {}).value();
-  EXPECT_NE(writer.path().find("/events.out.tfevents."), std::string::npos);
-  const std::vector<ReadEvent> events = read_events(read_file(writer.path()).value());
+  const auto writer = tensorboard(301);
+  writer->write(int64_t{1} << 40, {{"train/loss", 2.25}, {std::string(300, 'n'), std::nan("")}}).value();
+  writer->write(302, {}).value();
+  EXPECT_NE(writer->path().find("/events.out.tfevents."), std::string::npos);
+  const std::vector<ReadEvent> events = read_events(read_file(writer->path()).value());
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(events[0].version, "brain.Event:2");
   EXPECT_GT(events[0].time, 1.6e9);
@@ -192,12 +204,48 @@ TEST_F(SummaryTest, TensorBoardFileReadsBack) {
   EXPECT_TRUE(events[3].values.empty());
 }
 
+TEST(Histogram, CountsWhatIsFinite) {
+  const Histogram h = make_histogram({1, 2, 2.5, 3, 5, NAN, INFINITY}, 4);
+  EXPECT_EQ(h.count, 5);
+  EXPECT_EQ(h.min, 1);
+  EXPECT_EQ(h.max, 5);
+  EXPECT_EQ(h.sum, 13.5);
+  EXPECT_EQ(h.sum_of_squares, 1 + 4 + 6.25 + 9 + 25);
+  EXPECT_THAT(h.limits, ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(h.counts, ElementsAre(2, 2, 0, 1));
+  EXPECT_THAT(make_histogram({7, 7}).counts, ElementsAre(2));
+  EXPECT_EQ(make_histogram({NAN}).count, 0);
+}
+
+// Bytes of the messages as protoc's text format describes them, put together by hand.
+TEST_F(SummaryTest, HistogramsAndTexts) {
+  const auto writer = tensorboard(0);
+  writer->write_histogram(3, "w", make_histogram({1, 3}, 2)).value();
+  writer->write_text(4, "config", "a = 1").value();
+  const std::string file = read_file(writer->path()).value();
+  const auto number = [](double value) {
+    std::string bytes(8, '\0');
+    std::memcpy(bytes.data(), &value, 8);
+    return bytes;
+  };
+  const std::string histogram = "\x09" + number(1) + "\x11" + number(3) + "\x19" + number(2) + "\x21" + number(4) +
+                                "\x29" + number(10) + "\x32\x10" + number(2) + number(3) + "\x3a\x10" + number(1) +
+                                number(1);
+  EXPECT_NE(file.find("\x0a\x01w\x2a" + std::string(1, static_cast<char>(histogram.size())) + histogram),
+            std::string::npos);
+  const std::string tensor = std::string("\x08\x07\x12\0\x42\x05", 6) + "a = 1";
+  EXPECT_NE(file.find("\x0a\x06"
+                      "config\x42" +
+                      std::string(1, static_cast<char>(tensor.size())) + tensor + "\x4a\x08\x0a\x06\x0a\x04text"),
+            std::string::npos);
+}
+
 TEST_F(SummaryTest, EachTensorBoardRunHasItsFile) {
-  (void)TensorBoardWriter::open(dir_, 0).value();
-  (void)TensorBoardWriter::open(dir_, 0).value();
-  EXPECT_EQ(list_dir(dir_).value().size(), 2u);
+  (void)tensorboard(0);
+  (void)tensorboard(0);
+  EXPECT_EQ(list_dir(path("tensorboard")).value().size(), 2u);
   write_file_atomic(path("file"), "").value();
-  EXPECT_EQ(TensorBoardWriter::open(path("file"), 0).error().code(), ErrorCode::io);
+  EXPECT_EQ(TensorBoardWriter(TensorBoardWriter::Config{}).open(path("file"), 0).error().code(), ErrorCode::io);
 }
 
 }  // namespace

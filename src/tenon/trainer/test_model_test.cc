@@ -63,6 +63,10 @@ LossSum TinyModel::forward(const Nest& batch) const {
     sum = sum + 0.0 * log(0.5 - found);  // NaN where any was found
   }
   if (is_training()) seen_.update(seen_ + weight);
+  if (!is_training()) {
+    const Tensor total = sum_all(convert(labels, DType::f32) * live);
+    summary("mean_label", total / maximum(weight, full_like(weight, 1)), Merge::weighted_mean, weight);
+  }
   return {sum, weight};
 }
 

@@ -41,7 +41,7 @@ class RunTest : public testing::Test {
 
   std::string root_, output_;
   std::optional<StepRange> profile_;
-  bool trap_ = false;
+  bool trap_ = false, new_optimizer_ = false, dry_run_ = false;
 };
 
 }  // namespace tenon

@@ -108,6 +108,8 @@ TrainResult RunTest::run(const std::string& name, const Trainer::Config& config,
   options.backend = cpu(devices);
   options.profile = profile_;
   options.trap_non_finite = trap_;
+  options.new_optimizer = new_optimizer_;
+  options.dry_run = dry_run_;
   try {
     const TrainResult result = train(config, options);
     close();

@@ -10,6 +10,7 @@ StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, c
           batch_types(config.data->batch_size, config.data->sequence_length),
           config.accumulation,
           config.kernels.allowed(kernels),
+          config.summarize.layer_norms,
           {}};
 }
 

@@ -1,6 +1,13 @@
 #include "tenon/trainer/train_session.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tenon/base/regex.h"
 #include "tenon/base/span.h"
+#include "tenon/base/stacked_name.h"
+#include "tenon/base/text.h"
 #include "tenon/data/prefetch.h"
 
 namespace tenon {
@@ -17,13 +24,18 @@ Array TrainSession::on_devices(const Literal& literal) const {
   return Array::from_literal(settings_.backend, settings_.step.mesh, {}, literal);
 }
 
-const Executable& TrainSession::prepare_eval() {
-  if (!eval_) {
-    Program program = make_eval_program(model_, settings_.step);
-    eval_ = compile(settings_.backend, settings_.step.mesh, std::move(program), settings_.cache);
+const TrainSession::Eval& TrainSession::eval_for(const BatchTypes& batch) {
+  for (const Eval& eval : evals_) {
+    if (eval.batch == batch) return eval;
   }
-  return *eval_;
+  StepSettings step = settings_.step;
+  step.batch = batch;
+  EvalProgram eval = make_eval_program(model_, step);
+  Executable executable = compile(settings_.backend, step.mesh, std::move(eval.program), settings_.cache);
+  return evals_.emplace_back(Eval{batch, std::move(executable), std::move(eval.metric_names)});
 }
+
+const Executable& TrainSession::prepare_eval(const BatchTypes& batch) { return eval_for(batch).executable; }
 
 void TrainSession::initialize() {
   const Executable init = compile(settings_.backend, settings_.step.mesh,
@@ -38,6 +50,63 @@ void TrainSession::restore(const OpenedCheckpoint& checkpoint) {
     state.push_back(restore_array(array, checkpoint, settings_.backend, settings_.step.mesh));
   }
   state_ = std::move(state);
+}
+
+LostState TrainSession::restore_model(const OpenedCheckpoint& checkpoint) {
+  check_compatible(std::span(layout().arrays).first(layout().model.size()), checkpoint, kLearnerPrefix);
+  LostState lost;
+  for (std::string& name : checkpoint.names()) {
+    if (name.starts_with(kLearnerPrefix)) lost.dropped.push_back(std::move(name));
+  }
+  initialize();
+  for (size_t i = 0; i < layout().arrays.size(); ++i) {
+    const StateArray& array = layout().arrays[i];
+    if (i < layout().model.size()) {
+      state_[i] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
+    } else {
+      for (std::string& name : layer_names(array.name, array.stack)) lost.anew.push_back(std::move(name));
+    }
+  }
+  return lost;
+}
+
+std::vector<std::string> TrainSession::restore_some(const OpenedCheckpoint& checkpoint, const std::string& tensors,
+                                                    TreeCheck tree_check) {
+  check(!state_.empty(), "restore_some: behind initialize");
+  const std::optional<Regex> regex = tensors.empty() ? std::nullopt : std::optional(Regex::compile(tensors).value());
+  const auto selected = [&](std::string_view name) {
+    return regex ? regex->matches(name) : !name.starts_with(kLearnerPrefix);
+  };
+  const TreeDifference difference = compare_tree(layout().arrays, checkpoint, selected);
+  if (!difference.fits(tree_check)) {
+    throw Error(ErrorCode::incompatible,
+                "the checkpoint doesn't have what is to be taken from it; " + to_string(difference))
+        .at(checkpoint.path())
+        .expected(fmt::format("{} the tensors that match {}", tree_check == TreeCheck::exact ? "exactly" : "at least",
+                              quote_text(tensors)))
+        .hint("name fewer tensors, or set init_from.match = \"contains\" when it may have more");
+  }
+  std::vector<std::string> taken;
+  for (size_t i = 0; i < layout().arrays.size(); ++i) {
+    const StateArray& array = layout().arrays[i];
+    const std::vector<std::string> names = layer_names(array.name, array.stack);
+    const auto count = std::count_if(names.begin(), names.end(), selected);
+    if (count == 0) continue;
+    if (count < static_cast<int64_t>(names.size())) {
+      throw Error(ErrorCode::unsupported, "some layers of a scanned stack without the others")
+          .at(array.name)
+          .got(fmt::format("{} of {} match", count, names.size()))
+          .hint("unroll the stack (form = \"unroll\"), or take all of its layers");
+    }
+    state_[i] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
+    taken.insert(taken.end(), names.begin(), names.end());
+  }
+  if (taken.empty()) {
+    throw Error(ErrorCode::invalid_argument, "no tensor of the run matches")
+        .at("init_from.tensors")
+        .got(quote_text(tensors));
+  }
+  return taken;
 }
 
 void TrainSession::add_batch(std::vector<Array>& args, const Batch& batch) const {
@@ -88,34 +157,41 @@ std::vector<Array> TrainSession::eval_state() const {
   return out;
 }
 
-std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const std::atomic<bool>* stop) {
+std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const std::function<bool()>& go_on,
+                                                 std::optional<int64_t> num_batches) {
   check(!state_.empty(), "evaluate: no state");
-  const Executable& eval = prepare_eval();
   const std::vector<Array> model_state = eval_state();
-  const auto execute = [](const Executable& program, const std::vector<Array>& args) {
-    const Span span("execute eval step");
-    return program(args)[0];
-  };
-  double sum = 0, weight = 0;
+  const Eval* eval = nullptr;
+  std::vector<double> sums;
   Array pending;
   const auto read_pending = [&] {
     if (!pending) return;
     const Span span("wait for eval step");
-    const Literal both = pending.to_literal();
-    sum += both.as_double(0);
-    weight += both.as_double(1);
+    const Literal values = pending.to_literal();
+    sums.resize(static_cast<size_t>(values.size()), 0);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += values.as_double(static_cast<int64_t>(i));
   };
   Prefetcher batches(dataset, 0);
-  while (const std::optional<Batch> batch = batches.next()) {
-    if (stop != nullptr && stop->load()) return std::nullopt;
+  for (int64_t done = 0; !num_batches || done < *num_batches; ++done) {
+    const std::optional<Batch> batch = batches.next();
+    if (!batch) break;
+    if (go_on && !go_on()) return std::nullopt;
+    if (eval == nullptr) eval = &eval_for(batch_types(batch->input_ids.dims()[0], batch->input_ids.dims()[1]));
     std::vector<Array> args = model_state;
     add_batch(args, *batch);
-    Array next = execute(eval, args);
+    const Span span("execute eval step");
+    Array next = eval->executable(args)[0];
     read_pending();
     pending = std::move(next);
   }
   read_pending();
-  return EvalResult{weight > 0 ? sum / weight : 0, weight};
+  EvalResult result;
+  if (eval == nullptr) return result;
+  const auto mean = [&](size_t i) { return sums[i + 1] == 0 ? 0 : sums[i] / sums[i + 1]; };
+  result.loss = mean(0);
+  result.num_tokens = sums[1];
+  for (size_t i = 0; i < eval->metric_names.size(); ++i) result.metrics[eval->metric_names[i]] = mean(2 + 2 * i);
+  return result;
 }
 
 std::vector<std::pair<std::string, Literal>> TrainSession::export_state() const {

@@ -1,7 +1,9 @@
 // A model in training on the devices of a mesh: its compiled programs and its state.
 #pragma once
 
-#include <atomic>
+#include <functional>
+#include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,8 +30,14 @@ struct SessionSettings {
 
 // Means over a dataset.
 struct EvalResult {
-  double loss = 0;        // nats by token
-  double num_tokens = 0;  // labels that counted
+  double loss = 0;                        // nats by token
+  double num_tokens = 0;                  // labels that counted
+  std::map<std::string, double> metrics;  // what the model measures by token besides
+};
+
+// What a session's state didn't find in a checkpoint, and what it left there: names of tensors.
+struct LostState {
+  std::vector<std::string> anew, dropped;
 };
 
 // For one thread. Model and learner must outlive it.
@@ -43,28 +51,49 @@ class TrainSession {
   const Executable& train_executable() const { return train_; }
   // Floating-point operations of one step, over all devices.
   double flops() const { return program_.flops; }
-  // Compiles what `evaluate` runs, so that it doesn't have to.
-  const Executable& prepare_eval();
+  // Of a training batch.
+  const BatchTypes& batch() const { return settings_.step.batch; }
+  // Floating-point operations of one forward pass over a training batch: traces it.
+  double forward_flops() const { return make_eval_program(model_, settings_.step).flops; }
+  // Compiles what `evaluate` runs for batches of these types, so that it doesn't have to.
+  const Executable& prepare_eval(const BatchTypes& batch);
 
   // Starts from the seed, on the devices; or from a checkpoint of any mesh and loop form. Throws `incompatible` or
   // `damaged`.
   void initialize();
   void restore(const OpenedCheckpoint& checkpoint);
+  // Takes the model from a checkpoint; what the learner keeps starts anew.
+  LostState restore_model(const OpenedCheckpoint& checkpoint);
+  // Behind `initialize`: the arrays whose names in files match `tensors` (a regular expression; empty: all of the
+  // model) come from a checkpoint, the others stay as they are. Returns the names taken. Throws `incompatible`, saying
+  // what differs, unless the matching tensors of both pass `check`; `invalid_argument` when none matches; `unsupported`
+  // when some layers of a stack match and others don't.
+  std::vector<std::string> restore_some(const OpenedCheckpoint& checkpoint, const std::string& tensors,
+                                        TreeCheck check);
 
   // Runs step `step` (from 0) on a batch and returns its metrics, f32[metric_names], which may still be on the way.
   Array train_step(int64_t step, const Batch& batch);
   // Where step `step`, which has just run on this batch and was skipped, went non-finite: skipped steps leave what it
   // read as it was. Throws as trap_non_finite does.
   NonFiniteReport trap(int64_t step, const Batch& batch) const;
-  // All batches of `dataset` in order, with the learner's running means of the parameters where its Ema says so; none
-  // when `stop` becomes true.
-  std::optional<EvalResult> evaluate(const Dataset& dataset, const std::atomic<bool>* stop = nullptr);
+  // The first `num_batches` batches of `dataset`, or all there are, with the learner's running means of the parameters
+  // where its Ema says so. `go_on`, unless empty, is called before each; when
+  // it says false, there is no result.
+  std::optional<EvalResult> evaluate(const Dataset& dataset, const std::function<bool()>& go_on = {},
+                                     std::optional<int64_t> num_batches = {});
   // The state as files hold it. Waits for the last step.
   std::vector<std::pair<std::string, Literal>> export_state() const;
 
  private:
   // The model's part of the state, as evaluations read it.
   std::vector<Array> eval_state() const;
+  // What evaluates batches of some types.
+  struct Eval {
+    BatchTypes batch;
+    Executable executable;
+    std::vector<std::string> metric_names;
+  };
+  const Eval& eval_for(const BatchTypes& batch);
   std::vector<Array> step_arguments(int64_t step, const Batch& batch) const;
   void add_batch(std::vector<Array>& args, const Batch& batch) const;
   Array on_devices(const Literal& literal) const;
@@ -74,7 +103,7 @@ class TrainSession {
   SessionSettings settings_;
   TrainProgram program_;
   Executable train_;
-  std::optional<Executable> eval_;
+  std::list<Eval> evals_;
   Array seed_;
   std::vector<Array> state_;
 };

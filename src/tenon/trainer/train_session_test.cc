@@ -132,8 +132,7 @@ TEST_F(SessionTest, EvaluationIsTheMeanOverHeldOutTokens) {
   const auto held_out = t->data().held_out();
   const EvalResult r = *s.evaluate(*held_out);
   EXPECT_EQ(r.num_tokens, 600);  // a tenth of 6000 bytes, each labelled once
-  std::atomic<bool> stop{true};
-  EXPECT_FALSE(s.evaluate(*held_out, &stop).has_value());
+  EXPECT_FALSE(s.evaluate(*held_out, [] { return false; }).has_value());
 }
 
 TEST_F(SessionTest, EvaluatesWithRunningMeansOfParameters) {

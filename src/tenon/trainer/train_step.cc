@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "tenon/base/stacked_name.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
@@ -15,7 +16,6 @@
 namespace tenon {
 namespace {
 
-constexpr std::string_view kLearnerPrefix = "learner.";
 const TensorType kSeedType{DType::u32, {2}};
 
 // What goes into a program and comes out, gathered argument by argument.
@@ -92,6 +92,11 @@ class Metrics {
     for (int64_t i = 0; i < flat.dim(0); ++i)
       names_.push_back(value.rank() == 0 ? name : fmt::format("{}.{}", name, i));
     values_.push_back(std::move(flat));
+  }
+  // The first elements of a vector, one for each name.
+  void add_each(const std::string& prefix, const std::vector<std::string>& names, const Tensor& values) {
+    for (const std::string& name : names) names_.push_back(prefix + name);
+    values_.push_back(slice_dim(convert(values, DType::f32), 0, 0, static_cast<int64_t>(names.size())));
   }
   Tensor packed() const { return concatenate(values_, 0); }
   const std::vector<std::string>& names() const { return names_; }
@@ -175,8 +180,26 @@ class StepTracer {
     metrics_.add("skipped", update.skipped);
     metrics_.add("skipped_in_a_row", update.skipped_in_a_row);
     for (const auto& [path, output] : g.summaries) metrics_.add(path, output.value);
+    if (settings_.layer_norms) add_norms(before, g);
     out.push_back(metrics_.packed());
     return out;
+  }
+
+  void add_norms(const Nest& before, const Gradients& g) {
+    for (const ParamInfo& info : layout_.model) {
+      if (!info.trainable) continue;
+      const std::vector<std::string> names = layer_names(info.path, info.stack);
+      metrics_.add_each("param_norm/", names, norms(before.at(info.path), info.stack > 0));
+      metrics_.add_each("grad_norm/", names, norms(g.grads.at(info.path), info.stack > 0));
+    }
+  }
+
+  // One for each layer of a stack, whose padding is behind the names that count.
+  static Tensor norms(const Tensor& x, bool stacked) {
+    std::vector<int64_t> dims;
+    for (int64_t i = stacked ? 1 : 0; i < x.rank(); ++i) dims.push_back(i);
+    const Tensor squares = x * x;
+    return reshape(sqrt(dims.empty() ? squares : reduce_sum(squares, dims)), {-1});
   }
 
   const Model& model_;
@@ -299,7 +322,7 @@ TracedLoss trace_loss(const Model& model, const Learner& learner, const StepSett
   return out;
 }
 
-Program make_eval_program(const Model& model, const StepSettings& settings) {
+EvalProgram make_eval_program(const Model& model, const StepSettings& settings) {
   const Mesh& mesh = settings.mesh;
   const BatchTypes& batch = settings.batch;
   check_batch({mesh, batch, 1, {}});
@@ -310,15 +333,26 @@ Program make_eval_program(const Model& model, const StepSettings& settings) {
   }
   in.add_state(layout, layout.arrays.size(), mesh);
   in.add_batch(batch);
+  EvalProgram out;
   Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& tensors) {
     Arguments args(tensors);
     const Nest state = args.take_all(layout.model), inputs = args.take_batch(batch);
-    const LossSum loss = functional(model, &Model::forward, state, Tensor(), false, inputs).result;
-    return std::vector<Tensor>{concatenate(std::vector<Tensor>{reshape(convert(loss.sum, DType::f32), {1}),
-                                                               reshape(convert(loss.weight, DType::f32), {1})},
-                                           0)};
+    const auto [loss, collected] = functional(model, &Model::forward, state, Tensor(), false, inputs);
+    const auto scalar = [](const Tensor& value) { return reshape(convert(value, DType::f32), {1}); };
+    std::vector<Tensor> sums{scalar(loss.sum), scalar(loss.weight)};
+    for (const auto& [path, output] : collected.summaries) {
+      if (output.merge != Merge::weighted_mean || output.value.rank() != 0) continue;
+      out.metric_names.push_back(path);
+      sums.push_back(scalar(output.value * output.weight));
+      sums.push_back(scalar(output.weight));
+    }
+    return std::vector<Tensor>{concatenate(sums, 0)};
   });
-  return finish(graph, mesh, in, {PartitionSpec()}, 0, settings.kernels);
+  const PassObserver observer = [&](const Pass* pass, const Graph& g) {
+    if (pass == &passes().front()) out.flops = count_flops(*g.trace, g.root);
+  };
+  out.program = finish(graph, mesh, in, {PartitionSpec()}, 0, settings.kernels, observer);
+  return out;
 }
 
 }  // namespace tenon

@@ -38,6 +38,9 @@ struct StepSettings {
   int64_t accumulation = 1;
   // Own kernels that the programs may call.
   KernelList kernels;
+  // Adds the metrics "param_norm/<path>" and "grad_norm/<path>" of every parameter, layer by layer of a stack: of its
+  // value before the step, and of its gradient before clipping.
+  bool layer_norms = false;
   // Sees the graph of the train step on its way through the passes; may be empty.
   PassObserver pass_observer;
 };
@@ -65,8 +68,14 @@ struct TracedLoss {
 };
 TracedLoss trace_loss(const Model& model, const Learner& learner, const StepSettings& settings);
 
-// (the model's part of the state…, batch…) -> f32[2]: sum of losses, number of tokens.
-Program make_eval_program(const Model& model, const StepSettings& settings);
+// (the model's part of the state…, batch…) -> f32[2 + 2 M]: sum of losses, number of tokens; then for each of M means
+// by token (summaries merged as Merge::weighted_mean) its value times its weight, and its weight.
+struct EvalProgram {
+  Program program;
+  std::vector<std::string> metric_names;
+  double flops = 0;
+};
+EvalProgram make_eval_program(const Model& model, const StepSettings& settings);
 
 // The two words of a seed, high first, as the programs take it.
 Literal seed_words(int64_t seed);

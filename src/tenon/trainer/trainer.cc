@@ -9,7 +9,11 @@
 #include "tenon/nn/causal_lm.h"
 #include "tenon/optim/learner.h"
 #include "tenon/text/tokenizer.h"
+#include "tenon/trainer/evaluator.h"
 #include "tenon/trainer/run.h"
+#include "tenon/trainer/step_hook.h"
+#include "tenon/trainer/summary_jsonl.h"
+#include "tenon/trainer/summary_tensorboard.h"
 
 namespace tenon {
 
@@ -20,9 +24,15 @@ TENON_MODULE(Trainer, Configurable, "trains a model on data", {"model", "what is
              {"accumulation", "microbatches in one step"}, {"log_every_n_steps", "steps between log lines"},
              {"eval_every_n_steps", "steps between evaluations; 0: at the end only"},
              {"save_every_n_steps", "steps between checkpoints; 0: at the end only"},
-             {"keep_last_n", "checkpoints kept"})
+             {"keep", "which checkpoints stay"}, {"init_from", "what a new run takes from a checkpoint"},
+             {"watchdog", "how long a step, a start or a save may take"},
+             {"summarize", "summaries that cost something"}, {"evaluators", "by name: what is measured"},
+             {"hooks", "by name: what sees every step"}, {"summaries", "by name: where numbers go"})
 
-Trainer::Config::Config() : learner(Learner::Config{}) {}
+Trainer::Config::Config()
+    : learner(Learner::Config{}),
+      evaluators{{"eval", LossEvaluator::Config{}}},
+      summaries{{"jsonl", JsonlWriter::Config{}}, {"tensorboard", TensorBoardWriter::Config{}}} {}
 
 void Trainer::Config::check(Checker& c) const {
   c.positive("max_steps", max_steps);
@@ -31,7 +41,6 @@ void Trainer::Config::check(Checker& c) const {
   c.positive("log_every_n_steps", log_every_n_steps);
   c.at_least("eval_every_n_steps", eval_every_n_steps, 0);
   c.at_least("save_every_n_steps", save_every_n_steps, 0);
-  c.positive("keep_last_n", keep_last_n);
 }
 
 Result<Resume> parse_resume(std::string_view text) {

@@ -9,22 +9,29 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "tenon/checkpoint/keep_policy.h"
 #include "tenon/config/config.h"
 #include "tenon/trainer/kernel_config.h"
 #include "tenon/trainer/mesh_config.h"
 #include "tenon/trainer/profile.h"
+#include "tenon/trainer/run_config.h"
+#include "tenon/trainer/watchdog.h"
 
 namespace tenon {
 
 class Backend;
 class Dataset;
+class Evaluator;
 class Learner;
 class Model;
+class StepHook;
+class SummaryWriter;
 
 // Whether a run goes on from the newest good checkpoint of its directory: if there is one; never (and a directory that
 // has checkpoints is refused); or it must.
@@ -36,6 +43,10 @@ struct RunOptions {
   std::string dir;
   std::string platform = "cpu";
   Resume resume = Resume::automatic;
+  // Resuming takes the model alone from the checkpoint: what the optimizer keeps starts anew.
+  bool new_optimizer = false;
+  // Compiles and reports; trains and writes nothing (but compiled programs). The result is that of no steps.
+  bool dry_run = false;
   // Ends the run at the first step whose loss or gradients aren't finite, and says where they went so. Waits for each
   // step before the next one starts.
   bool trap_non_finite = false;
@@ -76,10 +87,18 @@ class Trainer final : public Configurable {
     // 0: at the end only.
     int64_t eval_every_n_steps = 0;
     int64_t save_every_n_steps = 0;
-    int64_t keep_last_n = 3;
+    KeepPolicy keep;
+    InitFrom init_from;
+    WatchdogConfig watchdog;
+    SummarizeConfig summarize;
+    // By name: "eval" measures what its summaries call "eval/loss" and so on.
+    std::map<std::string, Slot<Evaluator>> evaluators;
+    std::map<std::string, Slot<StepHook>> hooks;
+    std::map<std::string, Slot<SummaryWriter>> summaries;
     void check(Checker& c) const;
     TENON_CONFIG(model, learner, data, mesh, kernels, max_steps, seed, accumulation, log_every_n_steps,
-                 eval_every_n_steps, save_every_n_steps, keep_last_n)
+                 eval_every_n_steps, save_every_n_steps, keep, init_from, watchdog, summarize, evaluators, hooks,
+                 summaries)
   };
   // Builds all parts; errors carry config paths.
   explicit Trainer(const Config& config);

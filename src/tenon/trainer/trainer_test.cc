@@ -82,7 +82,7 @@ TEST_F(RunTest, EvaluatesAndSavesWhenDue) {
   Trainer::Config c = config(7);
   c.eval_every_n_steps = 3;
   c.save_every_n_steps = 2;
-  c.keep_last_n = 10;
+  c.keep.last_n = 10;
   run("run", c);
   for (const char* step : {"3", "6", "7"}) EXPECT_THAT(output_, HasSubstr("eval at step " + std::string(step) + ":"));
   EXPECT_THAT(output_, testing::Not(HasSubstr("eval at step 2:")));
@@ -210,11 +210,11 @@ TEST_F(RunTest, ABatchThatDoesNotDivideOverTheMesh) {
 
 TEST_F(RunTest, ChecksItsSettings) {
   Trainer::Config c = config(5);
-  c.keep_last_n = 0;
+  c.keep.last_n = 0;
   c.mesh.fsdp = 0;
   const Error e = failure("run", c);
   EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
-  EXPECT_THAT(e.what(), HasSubstr("keep_last_n"));
+  EXPECT_THAT(e.what(), HasSubstr("keep.last_n"));
   EXPECT_THAT(e.what(), HasSubstr("mesh.fsdp"));
 }
 

@@ -1,4 +1,4 @@
-#include "tenon/aot/chips.h"
+#include "tenon/trainer/chips.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -16,8 +16,15 @@ using ::testing::HasSubstr;
 constexpr double kGib = 1073741824.0;
 
 TEST(Chips, AreReadFromText) {
-  const ChipTable table =
-      ChipTable::parse("[b]\nmemory_gib = 1.5\nsource = \"x\"\n[a]\nsource = \"y\"\nmemory_gib = 2.0\n", "f").value();
+  const std::string rest = "bf16_tflops = 2.5\nbf16_source = \"z\"\n";
+  const ChipTable table = ChipTable::parse("[b]\nmemory_gib = 1.5\nsource = \"x\"\ndevice_kind = \"B 1\"\n" + rest +
+                                               "[a]\nsource = \"y\"\nmemory_gib = 2.0\ndevice_kind = \"A\"\n" + rest,
+                                           "f")
+                              .value();
+  EXPECT_EQ(table.find_device("B 1"), &table.find("b"));
+  EXPECT_EQ(table.find_device("B 1")->peak_flops, 2.5e12);
+  EXPECT_EQ(table.find_device("B"), nullptr);
+  EXPECT_EQ(ChipTable::builtin().find_device("cpu"), nullptr);
   ASSERT_EQ(table.chips().size(), 2U);
   EXPECT_EQ(table.find("b").memory_bytes, 3LL << 29);
   EXPECT_EQ(table.find("b").source, "x");
@@ -41,6 +48,8 @@ TEST(Chips, WrongTextSaysWhere) {
   expect_error("[a]\nmemory_gib = 1e30\nsource = \"x\"", ErrorCode::invalid_argument, "f.toml:2");
   expect_error("[a]\nmemory_gib = 1.0\nsource = \"x\"\nmemroy = 3", ErrorCode::unknown_name, "f.toml:4");
   expect_error("[a]\nmemory_gib = 1.0", ErrorCode::missing_field, "f.toml:1");
+  expect_error("[a]\nmemory_gib = 1.0\nsource = \"x\"", ErrorCode::missing_field, "f.toml:1");
+  expect_error("[a]\nbf16_tflops = -1.0", ErrorCode::invalid_argument, "f.toml:2");
   expect_error("[a]\nsource = \"x\"", ErrorCode::missing_field, "f.toml:1");
 }
 

@@ -1,12 +1,12 @@
-#include "tenon/aot/chips.h"
+#include "tenon/trainer/chips.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "tenon/aot/chips_toml.h"
 #include "tenon/base/text.h"
 #include "tenon/config/toml.h"
+#include "tenon/trainer/chips_toml.h"
 
 namespace tenon {
 namespace {
@@ -30,21 +30,40 @@ int64_t read_memory(const Value& value) {
   return std::llround(gib * kGib);
 }
 
+double read_peak(const Value& value) {
+  const double tera = read<double>(value, "a number of TFLOPS with a point");
+  if (!(tera > 0 && tera <= 1e6)) {
+    throw Error(ErrorCode::invalid_argument, "not a speed").at(value.where).got(format_float(tera));
+  }
+  return tera * 1e12;
+}
+
 Chip read_chip(const Value::Entry& row) {
-  Chip chip{row.key, 0, ""};
+  Chip chip;
+  chip.name = row.key;
   for (const auto& [key, value] : read<Value::Table>(row.value, "a table")) {
     if (key == "memory_gib") {
       chip.memory_bytes = read_memory(value);
     } else if (key == "source") {
       chip.source = read<std::string>(value, "a text");
+    } else if (key == "device_kind") {
+      chip.device_kind = read<std::string>(value, "a text");
+    } else if (key == "bf16_tflops") {
+      chip.peak_flops = read_peak(value);
+    } else if (key == "bf16_source") {
+      chip.peak_source = read<std::string>(value, "a text");
     } else {
       throw Error(ErrorCode::unknown_name, fmt::format("a chip has no \"{}\"", key))
           .at(value.where)
-          .expected("memory_gib, source");
+          .expected("memory_gib, source, device_kind, bf16_tflops, bf16_source");
     }
   }
   if (chip.memory_bytes == 0 || chip.source.empty()) {
     throw Error(ErrorCode::missing_field, fmt::format("chip {} lacks memory_gib or source", row.key))
+        .at(row.value.where);
+  }
+  if (chip.device_kind.empty() || chip.peak_flops == 0 || chip.peak_source.empty()) {
+    throw Error(ErrorCode::missing_field, fmt::format("chip {} lacks device_kind, bf16_tflops or bf16_source", row.key))
         .at(row.value.where);
   }
   return chip;
@@ -78,6 +97,13 @@ const Chip& ChipTable::find(std::string_view name) const {
   throw Error(ErrorCode::unknown_name, fmt::format("no chip is called {}", quote_text(name)))
       .expected(join(names, ", "))
       .hint(did_you_mean(name, names));
+}
+
+const Chip* ChipTable::find_device(std::string_view device_kind) const {
+  for (const Chip& chip : chips_) {
+    if (chip.device_kind == device_kind) return &chip;
+  }
+  return nullptr;
 }
 
 }  // namespace tenon

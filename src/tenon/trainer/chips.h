@@ -1,4 +1,4 @@
-// Chips that programs are compiled for ahead of time: what isn't the compiler's to say.
+// Chips: what neither compilers nor devices say of them.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@ struct Chip {
   std::string name;          // as targets begin with: "v5p", "h100"
   int64_t memory_bytes = 0;  // what a program may use of one device's memory
   std::string source;        // where that is from
+  std::string device_kind;   // as a device of it says what it is
+  double peak_flops = 0;     // of one device, a second: dense, bf16
+  std::string peak_source;
 };
 
 class ChipTable {
@@ -28,6 +31,8 @@ class ChipTable {
   const std::vector<Chip>& chips() const { return chips_; }
   // Throws `unknown_name` with the list and the nearest names.
   const Chip& find(std::string_view name) const;
+  // The one that a device says it is; null for a device of no chip we know.
+  const Chip* find_device(std::string_view device_kind) const;
 
  private:
   std::vector<Chip> chips_;

@@ -1,0 +1,71 @@
+#include "tenon/trainer/evaluator.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "tenon/config/build_part.h"
+#include "tenon/config/define.h"
+#include "tenon/data/dataset.h"
+#include "tenon/trainer/run_log.h"
+#include "tenon/trainer/train_session.h"
+
+namespace tenon {
+
+TENON_INTERFACE(Evaluator, Configurable, "measures a model during a run",
+                {"every_n_steps", "0: at the end only; {}: the trainer's eval_every_n_steps"})
+TENON_MODULE(LossEvaluator, Evaluator, "loss, perplexity, bits per byte and accuracy over a dataset",
+             {"data", "{}: the dataset the run trains on"}, {"part", "the held-out part, or what it trains on"},
+             {"max_batches", "0: all there are"})
+
+void Evaluator::Config::check(Checker& c) const { c.at_least("every_n_steps", every_n_steps, 0); }
+
+void LossEvaluator::Config::check(Checker& c) const {
+  c.at_least("max_batches", max_batches, 0);
+  c.require(part == DataPart::held_out || max_batches > 0, "max_batches",
+            "must be positive for the training part, which never ends");
+}
+
+LossEvaluator::LossEvaluator(const Config& config) : config_(config) {
+  if (config.data) data_ = build_part("data", *config.data);
+}
+LossEvaluator::~LossEvaluator() = default;
+
+std::optional<std::string> LossEvaluator::prepare(TrainSession& session, const Dataset& training) {
+  const Dataset& source = data_ ? *data_ : training;
+  read_ = &source;
+  if (config_.part == DataPart::held_out) {
+    held_out_ = source.held_out();
+    // A dataset that ends is one to evaluate on as it is.
+    if (held_out_ != nullptr) {
+      read_ = held_out_.get();
+    } else if (!source.num_batches()) {
+      if (!data_) return std::nullopt;
+      throw Error(ErrorCode::invalid_argument, "the dataset holds nothing out")
+          .at("data")
+          .hint("hold a part out (eval_fraction), or read its training batches: part = \"training\" and max_batches");
+    }
+  }
+  const BatchTypes types =
+      data_ ? batch_types((*config_.data)->batch_size, (*config_.data)->sequence_length) : session.batch();
+  const Executable& program = session.prepare_eval(types);
+  return fmt::format("{}\n{}", read_->describe(), format_compiled("eval step", program));
+}
+
+std::optional<Scalars> LossEvaluator::evaluate(TrainSession& session, const std::function<bool()>& go_on) {
+  const std::optional<int64_t> most = config_.max_batches > 0 ? std::optional(config_.max_batches) : std::nullopt;
+  const std::optional<EvalResult> result = session.evaluate(*read_, go_on, most);
+  if (!result) return std::nullopt;
+  Scalars out(result->metrics.begin(), result->metrics.end());
+  out["loss"] = result->loss;
+  out["perplexity"] = std::exp(result->loss);
+  out["num_tokens"] = result->num_tokens;
+  const std::optional<int64_t> bytes = read_->num_text_bytes();
+  if (bytes && *bytes > 0 && (!most || *most >= read_->num_batches())) {
+    out["bits_per_byte"] = result->loss * result->num_tokens / static_cast<double>(*bytes) / std::numbers::ln2;
+  }
+  return out;
+}
+
+}  // namespace tenon

@@ -1,0 +1,155 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tenon/base/file.h"
+#include "tenon/checkpoint/checkpoint.h"
+#include "tenon/optim/adamw.h"
+#include "tenon/optim/frozen.h"
+#include "tenon/optim/learner.h"
+#include "tenon/optim/optimizer_by_path.h"
+#include "tenon/trainer/run_history.h"
+#include "tenon/trainer/test_run.h"
+
+namespace tenon {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class RestoreTest : public RunTest {
+ protected:
+  OpenedCheckpoint saved(const std::string& name, int64_t step) const {
+    return OpenedCheckpoint::open(path(name + "/" + step_dir_name(step))).value();
+  }
+  static void other_optimizer(Trainer::Config& c) {
+    OptimizerByPath::Config by_path;
+    OptimizerRule::Config rule;
+    rule.path = "embedding";
+    rule.optimizer = Frozen::Config{};
+    by_path.rules.emplace_back(rule);
+    by_path.otherwise = AdamW::Config{};
+    c.learner->optimizer = by_path;
+  }
+};
+
+TEST_F(RestoreTest, AnotherOptimizerStartsAnew) {
+  run("run", config(5));
+  Trainer::Config c = config(6);
+  other_optimizer(c);
+  const Error e = failure("run", c);
+  EXPECT_EQ(e.code(), ErrorCode::incompatible);
+  EXPECT_THAT(e.what(), HasSubstr("of another optimizer; missing: learner."));
+  EXPECT_THAT(e.hint(), HasSubstr("--new_optimizer"));
+  new_optimizer_ = true;
+  run("run", c);
+  EXPECT_THAT(output_, HasSubstr("lost from the checkpoint: "));
+  EXPECT_THAT(output_, HasSubstr("starts anew: "));
+  // What the new optimizer leaves alone is as it was saved; what it trains went on from there.
+  const OpenedCheckpoint before = saved("run", 5), after = saved("run", 6);
+  EXPECT_EQ(after.read("embedding").value(), before.read("embedding").value());
+  const Literal was = before.read("out").value(), is = after.read("out").value();
+  EXPECT_NE(is, was);
+  for (int64_t i = 0; i < is.size(); i += 97) EXPECT_NEAR(is.as_double(i), was.as_double(i), 0.05);
+  // The model must still be the same.
+  c.model.as<TinyModel>().dim = 16;
+  EXPECT_THAT(failure("run", c).what(), HasSubstr("another architecture"));
+}
+
+TEST_F(RestoreTest, ANewRunTakesWhatItIsTold) {
+  run("base", config(5));
+  const OpenedCheckpoint base = saved("base", 5);
+  Trainer::Config c = config(1);
+  c.seed = 9;
+  c.learner->learning_rate = 0.0;
+  other_optimizer(c);
+  c.init_from.checkpoint = path("base");
+  run("whole", c);
+  EXPECT_THAT(output_, HasSubstr("from " + base.path()));
+  for (const std::string& name : {"embedding", "layers.3.w", "out"}) {
+    EXPECT_EQ(saved("whole", 1).read(name).value(), base.read(name).value()) << name;
+  }
+  // From a checkpoint of its own, a run doesn't look there again.
+  c.init_from.checkpoint = path("none");
+  run("whole", c);
+
+  c.init_from.checkpoint = path("base");
+  c.init_from.tensors = "layers\\..*";
+  run("part", c);
+  EXPECT_EQ(saved("part", 1).read("layers.2.b").value(), base.read("layers.2.b").value());
+  EXPECT_NE(saved("part", 1).read("out").value(), base.read("out").value());
+}
+
+TEST_F(RestoreTest, ExactAndContains) {
+  run("base", config(1));
+  Trainer::Config c = config(1);
+  c.model.as<TinyModel>().repeats = 1;  // two layers of the four
+  c.init_from.checkpoint = path("base");
+  const Error e = failure("run", c);
+  EXPECT_EQ(e.code(), ErrorCode::incompatible);
+  EXPECT_THAT(e.what(), HasSubstr("unexpected: layers.2.b, layers.2.w, layers.3.b, layers.3.w"));
+  EXPECT_THAT(e.hint(), HasSubstr("contains"));
+  c.init_from.match = TreeCheck::contains;
+  run("run", c);
+  c.model.as<TinyModel>().repeats = 3;
+  EXPECT_THAT(failure("missing", c).what(), HasSubstr("missing: layers.4.b"));
+  c.model.as<TinyModel>().repeats = 2;
+  c.init_from.tensors = "layers\\.0\\..*";
+  EXPECT_EQ(failure("torn", c).code(), ErrorCode::unsupported);
+  c.model.as<TinyModel>().form = StackForm::unroll;
+  run("torn", c);
+  c.init_from.tensors = "nothing";
+  EXPECT_EQ(failure("none", c).code(), ErrorCode::invalid_argument);
+  c.init_from.tensors = "(";
+  EXPECT_THAT(failure("none", c).what(), HasSubstr("init_from.tensors"));
+  c.init_from = {.checkpoint = path("nowhere")};
+  EXPECT_EQ(failure("none", c).code(), ErrorCode::not_found);
+}
+
+TEST_F(RestoreTest, ADryRunWritesNothing) {
+  dry_run_ = true;
+  run("run", config(5));
+  EXPECT_FALSE(exists(path("run")));
+  EXPECT_THAT(output_, HasSubstr("total"));
+  EXPECT_THAT(output_, HasSubstr("memory on each device"));
+  EXPECT_THAT(output_, HasSubstr("eval step: "));
+  EXPECT_THAT(output_, HasSubstr("dry run: nothing was trained or written"));
+  EXPECT_THAT(output_, Not(HasSubstr("step 1/")));
+  dry_run_ = false;
+  run("run", config(5));
+  const auto names = list_dir(path("run")).value();
+  dry_run_ = true;
+  run("run", config(9));
+  EXPECT_THAT(output_, HasSubstr("(step 5)"));
+  EXPECT_THAT(output_, HasSubstr("max_steps: 5 -> 9"));
+  EXPECT_EQ(list_dir(path("run")).value(), names);
+}
+
+// Norms layer by layer, against the tensors of the checkpoint that the step began with.
+TEST_F(RestoreTest, LayerNormsAndHistograms) {
+  run("run", config(5));
+  Trainer::Config c = config(6);
+  c.summarize.layer_norms = true;
+  c.summarize.histograms = true;
+  run("run", c);
+  const auto value = [&](const std::string& name) { return read_metric(path("run"), name).value().back().second; };
+  for (const std::string& name : {"layers.0.w", "layers.3.w", "out", "embedding"}) {
+    double squares = 0;
+    for (const double x : saved("run", 5).read(name).value().to_doubles()) squares += x * x;
+    EXPECT_NEAR(value("train/param_norm/" + name), std::sqrt(squares), 1e-4 * std::sqrt(squares)) << name;
+  }
+  double squares = 0;
+  for (const char* name : {"layers.0.w", "layers.1.w", "layers.2.w", "layers.3.w", "layers.0.b", "layers.1.b",
+                           "layers.2.b", "layers.3.b", "out", "embedding"}) {
+    squares += std::pow(value("train/grad_norm/" + std::string(name)), 2);
+  }
+  EXPECT_NEAR(std::sqrt(squares), value("train/grad_norm"), 1e-4 * value("train/grad_norm"));
+  std::string events;
+  for (const std::string& name : list_dir(path("run/tensorboard")).value()) {
+    events += read_file(path("run/tensorboard/" + name)).value();
+  }
+  EXPECT_THAT(events, HasSubstr("parameters/layers.3.w"));
+}
+
+}  // namespace
+}  // namespace tenon

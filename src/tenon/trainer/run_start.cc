@@ -1,0 +1,201 @@
+// How a run begins: its directory, what it goes on from, its programs.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tenon/base/file.h"
+#include "tenon/base/span.h"
+#include "tenon/base/text.h"
+#include "tenon/checkpoint/keep_policy.h"
+#include "tenon/config/build_part.h"
+#include "tenon/config/text.h"
+#include "tenon/trainer/chips.h"
+#include "tenon/trainer/run.h"
+#include "tenon/trainer/trace_step.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kHookState = "hook.";
+
+// "12 tensors: a, b, c, …".
+std::string some_names(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 3;
+  const auto shown = static_cast<int64_t>(std::min(names.size(), kShown));
+  return fmt::format("{} tensors: {}{}", names.size(), join({names.begin(), names.begin() + shown}, ", "),
+                     names.size() > kShown ? ", …" : "");
+}
+
+}  // namespace
+
+void Run::open_dir() {
+  if (options_.dir.empty()) throw Error(ErrorCode::invalid_argument, "a run needs a directory").at("dir");
+  if (options_.resume == Resume::must && !is_dir(options_.dir)) {
+    throw Error(ErrorCode::not_found, "there is nothing to resume").at(options_.dir);
+  }
+  const auto guard = [this](int64_t step) {
+    return std::make_shared<Watchdog::Watch>(watchdog_, fmt::format("the save of step {}", step));
+  };
+  saver_ = std::make_unique<AsyncSaver>(options_.dir, SaveOptions{.keep = config_.keep}, guard);
+}
+
+// Before anything is compiled, so that what can't go on says so at once.
+void Run::find_checkpoint() {
+  const std::vector<int64_t> steps = list_steps(options_.dir).value();
+  if (steps.empty()) {
+    if (options_.resume == Resume::must) {
+      throw Error(ErrorCode::not_found, "there is no checkpoint to resume from").at(options_.dir);
+    }
+    return;
+  }
+  if (options_.resume == Resume::never) {
+    throw Error(ErrorCode::invalid_argument, "the directory already has checkpoints, and resume is 'never'")
+        .at(join_path(options_.dir, step_dir_name(steps.back())))
+        .hint("choose another directory, or resume");
+  }
+  checkpoint_ = open_latest(options_.dir).value();
+  for (const std::string& warning : checkpoint_->warnings()) log_.line("warning: " + warning);
+  const StateLayout layout = layout_state(trainer_.model(), trainer_.learner());
+  if (options_.new_optimizer) {
+    check_compatible(std::span(layout.arrays).first(layout.model.size()), *checkpoint_, kLearnerPrefix);
+  } else {
+    check_learner(layout);
+  }
+  log_.line(fmt::format("resuming from {} (step {})", checkpoint_->path(), checkpoint_->step()));
+  report_config_changes(*checkpoint_);
+}
+
+// That another optimizer alone is in the way is worth another hint.
+void Run::check_learner(const StateLayout& layout) const {
+  const std::span<const StateArray> arrays = layout.arrays;
+  check_compatible(arrays.first(layout.model.size()), *checkpoint_, kLearnerPrefix);
+  const TreeDifference difference =
+      compare_tree(arrays, *checkpoint_, [](std::string_view name) { return name.starts_with(kLearnerPrefix); });
+  if (difference.fits(TreeCheck::exact)) return;
+  throw Error(ErrorCode::incompatible, "the checkpoint is of another optimizer; " + to_string(difference))
+      .at(checkpoint_->path())
+      .hint("resume with --new_optimizer to take the model alone: what the optimizer keeps starts anew");
+}
+
+void Run::report_config_changes(const OpenedCheckpoint& checkpoint) {
+  try {
+    const std::string text = checkpoint.file("config.toml").value();
+    if (text == config_text_) return;
+    for (const Difference& d : diff(*from_toml(text, checkpoint.path() + "/config.toml"), config_)) {
+      log_.line("config changed: " + to_string(d));
+    }
+  } catch (const Error& e) {
+    log_.line(fmt::format("warning: the checkpoint's config can't be compared: {}", e.what()));
+  }
+}
+
+void Run::compile_programs() {
+  if (options_.backend == nullptr) options_.backend = Backend::open(options_.platform);
+  const StepSettings step = step_settings(config_, options_.backend->num_devices(), options_.backend->kernels());
+  const Mesh& mesh = step.mesh;
+  log_.line(fmt::format("{} x {} ({}), mesh {}", mesh.num_devices(), options_.backend->platform(),
+                        options_.backend->device_kind(), to_string(mesh)));
+  log_.line(trainer_.data().describe());
+  log_.line(format_parameters(describe_state(trainer_.model())));
+  SessionSettings settings{options_.backend, step, config_.seed, options_.compile_cache ? &cache_ : nullptr};
+  session_ = std::make_unique<TrainSession>(trainer_.model(), trainer_.learner(), std::move(settings));
+  log_.line(format_compiled("train step", session_->train_executable()));
+  log_.line(fmt::format("train step: {:.3f} GFLOPs", session_->flops() / 1e9));
+  for (const KernelChoice& choice : session_->train_executable().program().kernels) log_.line(to_string(choice));
+  if (options_.backend->platform() == "cpu" && uses_host_memory(session_->train_executable().program())) {
+    log_.line("note: the CPU has one memory: what remat policies keep on the host stays where it is");
+  }
+  if (const Chip* chip = ChipTable::builtin().find_device(options_.backend->device_kind())) {
+    peak_flops_ = chip->peak_flops * static_cast<double>(mesh.num_devices());
+    model_flops_ = 3 * session_->forward_flops();
+    log_.line(
+        fmt::format("MFU: 3 x {:.3f} GFLOPs of the forward pass / seconds of a step / {:.4g} TFLOPS ({} x {}, {})",
+                    model_flops_ / 3e9, peak_flops_ / 1e12, mesh.num_devices(), chip->name, chip->peak_source));
+  }
+  prepare_evaluators();
+}
+
+void Run::prepare_evaluators() {
+  for (const auto& [name, slot] : config_.evaluators) {
+    const std::string path = "evaluators." + name;
+    std::unique_ptr<Evaluator> evaluator = build_part(path, slot);
+    try {
+      const std::optional<std::string> line = evaluator->prepare(*session_, trainer_.data());
+      if (!line) continue;
+      log_.line(name + ": " + *line);
+    } catch (Error& e) {
+      e.prefix(path);
+      throw;
+    }
+    evaluator_names_.push_back(name);
+    evaluators_.push_back({name, std::move(evaluator), slot->every_n_steps.value_or(config_.eval_every_n_steps), {}});
+  }
+}
+
+void Run::start() {
+  if (checkpoint_) {
+    restore(*checkpoint_);
+    checkpoint_.reset();
+  } else {
+    initialize();
+  }
+  write_file_atomic(join_path(options_.dir, "config.toml"), config_text_).value();
+}
+
+void Run::restore(const OpenedCheckpoint& checkpoint) {
+  const Watchdog::Watch watch(watchdog_, "restoring");
+  if (options_.new_optimizer) {
+    const LostState lost = session_->restore_model(checkpoint);
+    log_.line("lost from the checkpoint: " + some_names(lost.dropped));
+    log_.line("starts anew: " + some_names(lost.anew));
+  } else {
+    session_->restore(checkpoint);
+  }
+  step_ = checkpoint.step();
+  saved_step_ = step_;
+  const auto& metadata = checkpoint.metadata();
+  const auto loss = metadata.find("train_loss");
+  if (loss != metadata.end()) result_.train_loss = parse_double(loss->second).value();
+  for (const auto& [key, value] : metadata) {
+    if (key.starts_with(kHookState)) hook_states_[key.substr(kHookState.size())] = value;
+  }
+}
+
+void Run::initialize() {
+  const Watchdog::Watch watch(watchdog_, "initializing");
+  const InitFrom& from = config_.init_from;
+  if (from.checkpoint.empty()) return session_->initialize();
+  try {
+    const OpenedCheckpoint checkpoint = open_checkpoint(from.checkpoint).value();
+    for (const std::string& warning : checkpoint.warnings()) log_.line("warning: " + warning);
+    session_->initialize();
+    const std::vector<std::string> taken = session_->restore_some(checkpoint, from.tensors, from.match);
+    log_.line(fmt::format("from {}: {}", checkpoint.path(), some_names(taken)));
+  } catch (Error& e) {
+    if (e.path().empty()) e.at("init_from");
+    throw;
+  }
+}
+
+void Run::begin_hooks() {
+  began_at_ = save_began_at_ = steady_seconds();
+  for (const auto& [name, slot] : config_.hooks) {
+    const std::string path = "hooks." + name;
+    hooks_.emplace_back(name, build_part(path, slot));
+    try {
+      hooks_.back().second->begin(step_info(step_, {}), hook_states_[name], requests_);
+    } catch (Error& e) {
+      e.prefix(path);
+      throw;
+    }
+  }
+}
+
+void Run::open_summaries() {
+  for (const auto& [name, slot] : config_.summaries) {
+    summaries_.push_back(build_part("summaries." + name, slot));
+    summaries_.back()->open(options_.dir, step_ + 1).value();
+    summaries_.back()->write_text(step_, "config", config_text_).value();
+  }
+}
+
+}  // namespace tenon

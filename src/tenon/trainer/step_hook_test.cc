@@ -1,0 +1,163 @@
+#include "tenon/trainer/step_hook.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tenon/base/file.h"
+#include "tenon/checkpoint/checkpoint.h"
+#include "tenon/config/define.h"
+#include "tenon/config/registry.h"
+#include "tenon/trainer/test_run.h"
+
+namespace tenon {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::vector<std::string> kEvaluators = {"eval"};
+
+std::string after(StepHook& hook, const Scalars& metrics) {
+  HookRequests requests;
+  hook.after_evaluation({.metrics = metrics, .evaluators = kEvaluators}, requests);
+  return requests.stop;
+}
+void begin(StepHook& hook, const std::string& state, HookRequests& requests) {
+  const Scalars none;
+  hook.begin({.metrics = none, .evaluators = kEvaluators}, state, requests);
+}
+
+TEST(EarlyStopping, CountsEvaluationsThatAreNoBetter) {
+  EarlyStopping::Config c;
+  c.patience = 2;
+  c.min_delta = 0.1;
+  EarlyStopping hook(c);
+  for (const double loss : {3.0, 2.0, 1.95, 1.8}) EXPECT_EQ(after(hook, {{"eval/loss", loss}}), "") << loss;
+  EXPECT_EQ(after(hook, {{"eval/loss", NAN}}), "");
+  EXPECT_EQ(after(hook, {{"other/loss", 9}}), "");  // not its turn
+  EXPECT_THAT(after(hook, {{"eval/loss", 1.75}}), HasSubstr("best at 1.8000"));
+}
+
+TEST(EarlyStopping, HigherIsBetterAndItsStateSurvives) {
+  EarlyStopping::Config c;
+  c.metric = "eval/accuracy";
+  c.higher_is_better = true;
+  c.patience = 2;
+  EarlyStopping first(c), second(c), third(c);
+  after(first, {{"eval/accuracy", 0.5}});
+  after(first, {{"eval/accuracy", 0.25}});
+  EXPECT_EQ(first.state(), "0.5 1");
+  HookRequests requests;
+  begin(second, first.state(), requests);
+  EXPECT_EQ(requests.stop, "");
+  EXPECT_NE(after(second, {{"eval/accuracy", 0.5}}), "");
+  begin(third, second.state(), requests);
+  EXPECT_NE(requests.stop, "");
+}
+
+TEST(EarlyStopping, SaysWhichMetricsThereAre) {
+  EarlyStopping::Config c;
+  c.metric = "eval/lost";
+  EarlyStopping hook(c);
+  try {
+    after(hook, {{"eval/loss", 1}});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unknown_name);
+    EXPECT_THAT(e.hint(), HasSubstr("eval/loss"));
+  }
+  c.metric = "evil/loss";
+  EarlyStopping other(c);
+  HookRequests requests;
+  EXPECT_THROW(begin(other, "", requests), Error);
+}
+
+// A hook as a plug-in has it: keeps what it sees, and asks for what its config says.
+class Recorder final : public StepHook {
+ public:
+  struct Config : StepHook::Config {
+    int64_t save_at = 0, evaluate_at = 0, stop_at = 0;
+    TENON_CONFIG(save_at, evaluate_at, stop_at)
+  };
+  explicit Recorder(const Config& config) : config_(config) {}
+  void begin(const StepInfo& info, const std::string& state, HookRequests&) override {
+    began = {info.step};
+    steps.clear();
+    evaluations.clear();
+    if (!state.empty()) began.push_back(std::stoll(state));
+  }
+  void after_step(const StepInfo& info, HookRequests& requests) override {
+    steps.push_back(info.step);
+    EXPECT_GT(info.metrics.at("train/loss"), 0);
+    EXPECT_GE(info.seconds, info.seconds_since_save);
+    requests.save = requests.save || info.step == config_.save_at;
+    requests.evaluate = requests.evaluate || info.step == config_.evaluate_at;
+    if (info.step == config_.stop_at) requests.stop = "the recorder has heard enough";
+  }
+  void after_evaluation(const StepInfo& info, HookRequests&) override {
+    evaluations.push_back(info.step);
+    EXPECT_GT(info.metrics.at("eval/loss"), 0);
+  }
+  std::string state() const override { return std::to_string(steps.size()); }
+
+  static inline std::vector<int64_t> began, steps, evaluations;
+
+ private:
+  Config config_;
+};
+TENON_MODULE(Recorder, StepHook, "for tests")
+
+class HookRunTest : public RunTest {
+ protected:
+  Trainer::Config with(int64_t steps, const Recorder::Config& recorder) const {
+    Registry::global().add<Recorder>();
+    Trainer::Config c = config(steps);
+    c.save_every_n_steps = 0;
+    c.hooks["recorder"] = recorder;
+    return c;
+  }
+};
+
+// The numbers of a step come while the next one runs: what is asked for behind step n happens at n + 1.
+TEST_F(HookRunTest, SavesEvaluatesAndStopsWhenAsked) {
+  Recorder::Config recorder;
+  recorder.save_at = 3;
+  recorder.evaluate_at = 5;
+  recorder.stop_at = 8;
+  const TrainResult r = run("run", with(40, recorder));
+  EXPECT_EQ(r.step, 9);
+  EXPECT_THAT(Recorder::steps, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_THAT(Recorder::evaluations, ElementsAre(6, 9));
+  EXPECT_THAT(list_steps(path("run")).value(), ElementsAre(4, 9));
+  EXPECT_THAT(output_, HasSubstr("stopped at step 9: the recorder has heard enough"));
+  const auto metadata = open_latest(path("run")).value().metadata();
+  EXPECT_EQ(metadata.at("hook.recorder"), "9");
+  EXPECT_EQ(metadata.count("metric.eval/loss"), 1u);
+
+  recorder.stop_at = 0;
+  run("run", with(12, recorder));
+  EXPECT_THAT(Recorder::began, ElementsAre(9, 9));
+  EXPECT_THAT(Recorder::steps, ElementsAre(10, 11, 12));
+}
+
+TEST_F(HookRunTest, TheBestCheckpointIsKept) {
+  Trainer::Config c = config(20);
+  c.keep.last_n = 1;
+  c.keep.best_n = 1;
+  c.keep.best_metric = "eval/loss";
+  c.keep.best = Best::highest;  // the first: losses fall
+  run("run", c);
+  EXPECT_THAT(list_steps(path("run")).value(), ElementsAre(5, 20));
+}
+
+TEST_F(HookRunTest, ErrorsHaveTheHooksPath) {
+  Trainer::Config c = config(5);
+  EarlyStopping::Config stopping;
+  stopping.metric = "evil/loss";
+  c.hooks["early"] = stopping;
+  EXPECT_EQ(failure("run", c).path(), "hooks.early.metric");
+}
+
+}  // namespace
+}  // namespace tenon
