@@ -1,4 +1,5 @@
 // A feed-forward with squared ReLU (So et al. 2021), a modifier that brings it to any experiment, and an experiment.
+#include "loss_target.h"
 #include "tenon/base/plugin_library.h"
 #include "tenon/config/define.h"
 #include "tenon/config/modify.h"
@@ -68,6 +69,7 @@ TENON_PLUGIN_ABI
 
 extern "C" void tenon_plugin(tenon::Registry& registry) {
   registry.add<example::SquaredReluFeedForward, example::UseSquaredRelu>();
+  example::register_loss_target(registry);
   tenon::Experiment experiment;
   experiment.name = "austen_squared_relu";
   experiment.description = "austen with squared ReLU";

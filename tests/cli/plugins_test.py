@@ -43,6 +43,12 @@ class Plugins(CommandTest):
         self.check_error(run("config", "show", "austen_squared_relu"), 2, "unknown_name")
         self.check_error(run("config", "show", "austen", "--modify", "UseSquaredRelu"), 2, "unknown_name")
 
+    def test_its_hook_ends_a_run(self):
+        hook = ("max_steps=1000", "hooks.target.type=LossTarget", "hooks.target.loss=5")
+        done = self.check(self.train(self.root / "hook", *hook, options=PLUGIN))
+        self.assertRegex(done.stdout, r"stopped at step \d+: the loss is where it should be\n")
+        self.assertLess(int(done.stdout.splitlines()[-1].split("step=")[1].split()[0]), 1000)
+
     def test_shapes_that_do_not_fit(self):
         misfit = ["--plugin", PLUGINS / "misfit.so"]
         done = self.train(self.root / "misfit", f"{FFN}.type=MisfitFeedForward", options=misfit)

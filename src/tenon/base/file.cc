@@ -7,12 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <mutex>
 #include <random>
 
 #include "tenon/base/fault.h"
+#include "tenon/base/file_observer.h"
 
 namespace tenon {
 namespace {
@@ -32,14 +35,32 @@ auto call_system(std::string_view point, Call call) -> decltype(call()) {
   }
 }
 
-Status sync(int fd, const std::string& path) {
-  if (call_system("file.fsync", [&] { return ::fsync(fd); }) == 0) return {};
-  return system_error(errno, "put on disk", path);
+std::atomic<bool> observed{false};
+std::mutex observer_mutex;
+FileObserver observer;
+
+void tell(const FileOp& op) {
+  const std::lock_guard lock(observer_mutex);
+  if (observer) observer(op);
+}
+// Makes the op only where somebody listens.
+template <class Make>
+void tell_if_observed(Make make) {
+  if (observed.load(std::memory_order_relaxed)) tell(make());
+}
+
+Status sync(int fd, const std::string& path, FileOp::Kind kind) {
+  if (call_system("file.fsync", [&] { return ::fsync(fd); }) != 0) return system_error(errno, "put on disk", path);
+  tell_if_observed([&] { return FileOp{kind, path}; });
+  return {};
 }
 
 Status rename_path(const std::string& from, const std::string& to) {
-  if (call_system("file.rename", [&] { return ::rename(from.c_str(), to.c_str()); }) == 0) return {};
-  return system_error(errno, "rename to " + to, from);
+  if (call_system("file.rename", [&] { return ::rename(from.c_str(), to.c_str()); }) != 0) {
+    return system_error(errno, "rename to " + to, from);
+  }
+  tell_if_observed([&] { return FileOp{FileOp::Kind::rename, from, to}; });
+  return {};
 }
 
 Status to_status(const std::error_code& code, const std::string& action, const std::string& path) {
@@ -48,6 +69,12 @@ Status to_status(const std::error_code& code, const std::string& action, const s
 }
 
 }  // namespace
+
+void set_file_observer(FileObserver next) {
+  const std::lock_guard lock(observer_mutex);
+  observed = static_cast<bool>(next);
+  observer = std::move(next);
+}
 
 Result<InputFile> InputFile::open(const std::string& path) {
   Result<FileDescriptor> fd = FileDescriptor::open(path, O_RDONLY | O_NONBLOCK);  // a FIFO must not block
@@ -89,6 +116,7 @@ Result<OutputFile> OutputFile::open(const std::string& path, int flags) {
   OutputFile file;
   file.path_ = path;
   file.fd_ = std::move(*fd);
+  tell_if_observed([&] { return FileOp{FileOp::Kind::create, path}; });
   return file;
 }
 
@@ -97,6 +125,10 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
     const ssize_t count = call_system(
         "file.write", [&] { return ::write(fd_.get(), bytes.data(), std::min(bytes.size(), kMaxTransfer)); });
     if (count < 0) return system_error(errno, "write", path_);
+    tell_if_observed([&] {
+      const auto* text = reinterpret_cast<const char*>(bytes.data());
+      return FileOp{FileOp::Kind::write, path_, {}, std::string(text, static_cast<size_t>(count))};
+    });
     bytes = bytes.subspan(static_cast<size_t>(count));
   }
   return {};
@@ -105,7 +137,7 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
 Status OutputFile::write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
 
 Status OutputFile::finish() {
-  if (Status synced = sync(fd_.get(), path_); !synced.ok()) return synced;
+  if (Status synced = sync(fd_.get(), path_, FileOp::Kind::sync_file); !synced.ok()) return synced;
   return fd_.close(path_);
 }
 
@@ -155,14 +187,15 @@ Status make_dirs(const std::string& path) {
 }
 
 Status make_new_dir(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) == 0) return {};
-  return system_error(errno, "create the directory", path);
+  if (::mkdir(path.c_str(), 0777) != 0) return system_error(errno, "create the directory", path);
+  tell_if_observed([&] { return FileOp{FileOp::Kind::make_dir, path}; });
+  return {};
 }
 
 Status fsync_dir(const std::string& path) {
   const Result<FileDescriptor> fd = FileDescriptor::open(path, O_RDONLY | O_DIRECTORY);
   if (!fd.ok()) return fd.error();
-  return sync((*fd).get(), path);
+  return sync((*fd).get(), path, FileOp::Kind::sync_dir);
 }
 
 Status rename_file(const std::string& from, const std::string& to) {
@@ -175,7 +208,10 @@ Status rename_dir(const std::string& from, const std::string& to) { return renam
 Status exchange_dirs(const std::string& a, const std::string& b) {
   const int swapped = call_system(
       "file.rename", [&] { return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE); });
-  if (swapped == 0) return fsync_dir(parent_dir(b));
+  if (swapped == 0) {
+    tell_if_observed([&] { return FileOp{FileOp::Kind::exchange, a, b}; });
+    return fsync_dir(parent_dir(b));
+  }
   if (errno != EINVAL && errno != ENOSYS) return system_error(errno, "swap with " + b, a);
   const std::string aside = a + "." + random_suffix();
   if (Status first = rename_path(a, aside); !first.ok()) return first;
@@ -187,6 +223,7 @@ Status remove_tree(const std::string& path) {
   if (const int injected = fault_point("file.remove")) return system_error(injected, "remove", path);
   std::error_code code;
   fs::remove_all(path, code);
+  if (!code) tell_if_observed([&] { return FileOp{FileOp::Kind::remove, path}; });
   return to_status(code, "remove", path);
 }
 

@@ -116,6 +116,24 @@ TEST_F(CheckpointWriterTest, AFailureOfEachFileOperation) {
   }
 }
 
+// Every call of the file layer is interrupted once and done again.
+TEST_F(CheckpointWriterTest, InterruptedCallsAreContinued) {
+  CheckpointWriter writer = CheckpointWriter::open(dir_, options(2)).value();
+  int interruptions = 0;
+  bool again = false;
+  set_fault_handler([&](std::string_view at) {
+    if (!at.starts_with("file.") || at == "file.remove") return 0;
+    again = !again;
+    interruptions += again ? 1 : 0;
+    return again ? EINTR : 0;
+  });
+  for (const int64_t step : {1, 2, 3}) writer.save(example_request(step)).value();
+  set_fault_handler({});
+  EXPECT_GT(interruptions, 50);
+  expect_is_example(open_latest(dir_).value(), 3);
+  EXPECT_THAT(list_dir(dir_).value(), ElementsAre("LOCK", "step_00000002", "step_00000003"));
+}
+
 TEST_F(CheckpointWriterTest, KeepsTheLast) {
   save({1, 2, 3, 4, 5}, 2);
   EXPECT_THAT(list_dir(dir_).value(), ElementsAre("LOCK", "step_00000004", "step_00000005"));

@@ -66,7 +66,7 @@ TEST_F(RestoreTest, ANewRunTakesWhatItIsTold) {
   c.init_from.checkpoint = path("base");
   run("whole", c);
   EXPECT_THAT(output_, HasSubstr("from " + base.path()));
-  for (const std::string& name : {"embedding", "layers.3.w", "out"}) {
+  for (const char* name : {"embedding", "layers.3.w", "out"}) {
     EXPECT_EQ(saved("whole", 1).read(name).value(), base.read(name).value()) << name;
   }
   // From a checkpoint of its own, a run doesn't look there again.
@@ -133,10 +133,10 @@ TEST_F(RestoreTest, LayerNormsAndHistograms) {
   c.summarize.histograms = true;
   run("run", c);
   const auto value = [&](const std::string& name) { return read_metric(path("run"), name).value().back().second; };
-  for (const std::string& name : {"layers.0.w", "layers.3.w", "out", "embedding"}) {
+  for (const char* name : {"layers.0.w", "layers.3.w", "out", "embedding"}) {
     double squares = 0;
     for (const double x : saved("run", 5).read(name).value().to_doubles()) squares += x * x;
-    EXPECT_NEAR(value("train/param_norm/" + name), std::sqrt(squares), 1e-4 * std::sqrt(squares)) << name;
+    EXPECT_NEAR(value("train/param_norm/" + std::string(name)), std::sqrt(squares), 1e-4 * std::sqrt(squares)) << name;
   }
   double squares = 0;
   for (const char* name : {"layers.0.w", "layers.1.w", "layers.2.w", "layers.3.w", "layers.0.b", "layers.1.b",
