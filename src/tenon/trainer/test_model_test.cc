@@ -51,7 +51,7 @@ TinyModel::TinyModel(const Config& c)
 LossSum TinyModel::forward(const Nest& batch) const {
   const Tensor &ids = batch.at("input_ids"), &labels = batch.at("target_labels");
   const Tensor x = layers_.fold(take(embedding_, ids), [](auto& layer, const Tensor& h) { return layer(h); });
-  const Tensor logits = dot_general(x, out_, {{}, {}, {2}, {0}});
+  const Tensor logits = convert(dot_general(x, out_, {{}, {}, {2}, {0}}), DType::f32);
   const Tensor shifted = logits - stop_gradient(broadcast_to(max_keep(logits, {2}), logits.dims()));
   const Tensor log_sum = log(reduce_sum(exp(shifted), {2}));
   const Tensor hit = equal(broadcast_to(expand_dims(labels, 2), logits.dims()), iota({DType::i32, logits.dims()}, 2));
