@@ -12,7 +12,7 @@ struct CodeRow {
   int exit_status;
 };
 
-constexpr std::array<CodeRow, 20> kCodes = {{
+constexpr std::array<CodeRow, 21> kCodes = {{
     {"invalid_argument", 2},
     {"unknown_name", 2},
     {"wrong_type", 2},
@@ -31,6 +31,7 @@ constexpr std::array<CodeRow, 20> kCodes = {{
     {"io", 6},
     {"no_space", 6},
     {"non_finite", 7},
+    {"stalled", 8},
     {"interrupted", 130},
     {"internal", 70},
 }};

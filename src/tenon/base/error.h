@@ -31,6 +31,7 @@ enum class ErrorCode : uint8_t {
   io,                  // the operating system refused
   no_space,            // the disk is full
   non_finite,          // training went non-finite past its limit
+  stalled,             // a run stood still for longer than it may
   interrupted,         // stopped by a signal
   internal,            // our bug
 };

@@ -21,7 +21,7 @@ void put(int fd, const std::string& text) {
   static_cast<void>(written);
 }
 
-void leave_at_once(int) { ::_exit(exit_status(ErrorCode::internal)); }
+void leave_at_once(int) { ::_exit(exit_status(ErrorCode::stalled)); }
 
 // Ends the process even if this very thread gets stuck on the way.
 [[noreturn]] void stop_process(int fd, const WatchedThing& thing, double seconds, double limit) {
@@ -31,14 +31,14 @@ void leave_at_once(int) { ::_exit(exit_status(ErrorCode::internal)); }
   put(fd, fmt::format("watchdog: {} has taken {:.1f} s; the process ends here. Threads:\n", thing.what, seconds));
   write_thread_stacks(fd);
   const Error error =
-      Error(ErrorCode::internal, "the run stood still")
+      Error(ErrorCode::stalled, "the run stood still")
           .at(thing.what)
           .got(fmt::format("{:.1f} s", seconds))
           .expected(fmt::format("at most {} s (watchdog.stop_after_s)", limit))
           .hint("the stacks of all threads are in the log; run it again to go on from the last checkpoint");
   put(STDERR_FILENO, fmt::format("error: {}\n", error.what()));
   leave_at_once(0);
-  ::_exit(exit_status(ErrorCode::internal));
+  ::_exit(exit_status(ErrorCode::stalled));
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ TEST(Watchdog, EndsAProcessThatStandsStill) {
     const Watchdog::Watch watch(dog, "step 7");
     sleep_ms(30'000);
   };
-  EXPECT_EXIT(stand_still(), testing::ExitedWithCode(70),
-              "step 7 has taken(.|\n)*thread (.|\n)*error: internal at step 7");
-  EXPECT_EQ(exit_status(ErrorCode::internal), 70);
+  EXPECT_EXIT(stand_still(), testing::ExitedWithCode(8),
+              "step 7 has taken(.|\n)*thread (.|\n)*error: stalled at step 7");
+  EXPECT_EQ(exit_status(ErrorCode::stalled), 8);
 }
 
 TEST(Watchdog, WarnsOnceAndOnlyOfWhatIsSlow) {
