@@ -56,7 +56,7 @@ MixtureOfExperts::Config mixture(const Qwen3Moe& args) {
 
 }  // namespace
 
-// A Llama but for its feed-forwards and the width of its heads.
+// A Llama but for its feed-forwards, the width of its heads and the norms of queries and keys.
 Trainer::Config Qwen3Moe::operator()() const {
   Trainer::Config c = Llama{.num_layers = num_layers,
                             .model_dim = model_dim,
@@ -75,14 +75,17 @@ Trainer::Config Qwen3Moe::operator()() const {
                             .data_path = data_path}();
   c.mesh.expert = expert;
   auto& layer = c.model.as<CausalLm>().decoder.as<Decoder>().pattern.at(0).as<DecoderLayer>();
-  layer.attention.as<MultiheadAttention>().head_dim = head_dim;
+  auto& attention = layer.attention.as<MultiheadAttention>();
+  attention.head_dim = head_dim;
+  NormedQkv::Config normed;
+  normed.norm.as<RMSNorm>().eps = norm_eps;
+  attention.qkv.as<RotaryQkv>().projection = normed;
   layer.feed_forward = mixture(*this);
   return c;
 }
 
 void register_qwen3_moe(ExperimentRegistry& registry) {
-  registry.add({"qwen3_30b_a3b",
-                "Qwen3-30B-A3B without norms of queries and keys, 30.5B parameters, 3.3B of them a token", Qwen3Moe{}});
+  registry.add({"qwen3_30b_a3b", "Qwen3-30B-A3B, 30.5B parameters, 3.3B of them a token", Qwen3Moe{}});
   registry.add({"qwen3_moe_test", "a mixture of experts, tiny: seconds, for tests",
                 Qwen3Moe{.num_layers = 4,
                          .model_dim = 32,
