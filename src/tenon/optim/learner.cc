@@ -24,7 +24,6 @@ void Learner::Config::check(Checker& c) const {
 
 namespace {
 
-constexpr const char* kSkipped = "skipped";
 constexpr const char* kSkippedInARow = "skipped_in_a_row";
 
 std::string mean_name(const ParamInfo& param) { return std::string(Ema::kName) + "." + param.path; }

@@ -34,6 +34,9 @@ class Learner final : public Configurable {
   };
   explicit Learner(const Config& config);
 
+  // The counter of skipped steps: what `update` counts as updates is the step less this. A learner that starts anew at
+  // a later step begins with that step in it.
+  static constexpr const char* kSkipped = "skipped";
   // The numbers `update` gets at `step` (from 0): "learning_rate", "clip_global_norm", "ema_decay" where means are
   // kept, and those of the optimizer and of NormSpikes.
   StepScalars scalars(int64_t step) const;

@@ -8,6 +8,7 @@
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
 #include "tenon/data/dataset.h"
+#include "tenon/text/saved_tokenizer.h"
 #include "tenon/trainer/run_log.h"
 #include "tenon/trainer/train_session.h"
 
@@ -15,9 +16,24 @@ namespace tenon {
 
 TENON_INTERFACE(Evaluator, Configurable, "measures a model during a run",
                 {"every_n_steps", "0: at the end only; {}: the trainer's eval_every_n_steps"})
-TENON_MODULE(LossEvaluator, Evaluator, "loss, perplexity, bits per byte and accuracy over a dataset",
+TENON_MODULE(LossEvaluator, Evaluator, "loss, perplexity, bits per byte and what the model measures, over a dataset",
              {"data", "{}: the dataset the run trains on"}, {"part", "the held-out part, or what it trains on"},
              {"max_batches", "0: all there are"})
+
+namespace {
+
+// Numbers of another tokenizer stand for other text, or for nothing the model knows.
+void check_tokens(const Dataset& data, const Dataset& training) {
+  const std::shared_ptr<const Tokenizer> own = data.tokenizer(), trained = training.tokenizer();
+  if (own == nullptr || trained == nullptr || own == trained || fingerprint(*own) == fingerprint(*trained)) return;
+  throw Error(ErrorCode::incompatible, "the dataset's tokenizer isn't that of the data the run trains on")
+      .at("data")
+      .got(fmt::format("a vocabulary of {}, fingerprint {}", own->vocab_size(), fingerprint(*own)))
+      .expected(fmt::format("a vocabulary of {}, fingerprint {}", trained->vocab_size(), fingerprint(*trained)))
+      .hint("prepare it with the tokenizer of the training data: tenon data prepare --tokenizer");
+}
+
+}  // namespace
 
 void Evaluator::Config::check(Checker& c) const { c.at_least("every_n_steps", every_n_steps, 0); }
 
@@ -37,16 +53,18 @@ std::optional<std::string> LossEvaluator::prepare(TrainSession& session, const D
   read_ = &source;
   if (config_.part == DataPart::held_out) {
     held_out_ = source.held_out();
-    // A dataset that ends is one to evaluate on as it is.
+    // A dataset of its own that ends is one to evaluate on as it is; what is trained on isn't, whether it ends or not.
     if (held_out_ != nullptr) {
       read_ = held_out_.get();
+    } else if (!data_) {
+      return std::nullopt;
     } else if (!source.num_batches()) {
-      if (!data_) return std::nullopt;
       throw Error(ErrorCode::invalid_argument, "the dataset holds nothing out")
           .at("data")
           .hint("hold a part out (eval_fraction), or read its training batches: part = \"training\" and max_batches");
     }
   }
+  check_tokens(*read_, training);
   const BatchTypes types =
       data_ ? batch_types((*config_.data)->batch_size, (*config_.data)->sequence_length) : session.batch();
   const Executable& program = session.prepare_eval(types);

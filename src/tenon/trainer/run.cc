@@ -39,6 +39,7 @@ TrainResult Run::train() {
   if (options_.dry_run) return dry_run();
   open_dir();
   find_checkpoint();
+  open_init_from();
   const int64_t first_step = (checkpoint_ ? checkpoint_->step() : 0) + 1;
   profile_ = std::make_unique<StepProfile>(options_.profile, options_.dir, first_step, config_.max_steps);
   compile_programs();
@@ -52,6 +53,7 @@ TrainResult Run::train() {
 
 TrainResult Run::dry_run() {
   if (is_dir(options_.dir)) find_checkpoint();
+  open_init_from();
   compile_programs();
   log_.line("dry run: nothing was trained or written");
   return result_;
@@ -59,11 +61,19 @@ TrainResult Run::dry_run() {
 
 TrainResult Run::finish() {
   if (stop_.requested()) leave_interrupted();
-  evaluate(true);
+  try {
+    evaluate(true);
+  } catch (...) {
+    // What was trained isn't lost to what measures it.
+    if (saved_step_ != step_) save();
+    saver_->wait();
+    throw;
+  }
   if (stop_.requested()) leave_interrupted();
   if (saved_step_ != step_) save();
   saver_->wait();
   result_.step = step_;
+  result_.train_loss = train_loss();
   result_.tokens_per_s = steps_time_.seconds() > 0 ? tokens_ / steps_time_.seconds() : 0;
   RunLog(options_.out).line(format_final(result_));
   return result_;
@@ -81,13 +91,19 @@ void Run::loop() {
       data_time_.start();
       batch = batches.next();
       data_time_.stop();
-      if (!batch) break;
+      if (!batch) {
+        requests_.stop = "the training data ends";
+        break;
+      }
       step(*batch);
     }
     pause_if_due();
     if (profile_->ends_with(step_)) end_profile();
   }
-  settle();
+  {
+    const Watchdog::Watch watch(watchdog_, fmt::format("step {}", step_));
+    settle();
+  }
   steps_time_.stop();
   if (profile_->recording()) end_profile();
   if (!requests_.stop.empty()) log_.line(fmt::format("stopped at step {}: {}", step_, requests_.stop));
@@ -119,15 +135,18 @@ void Run::end_profile() {
 
 // Evaluating and saving aren't counted as time of the steps.
 void Run::pause_if_due() {
+  const bool save_due = is_due(step_, config_.save_every_n_steps), eval_due = any_due();
+  if (!save_due && !eval_due && !requests_.save && !requests_.evaluate) return;
+  {
+    const Watchdog::Watch watch(watchdog_, fmt::format("step {}", step_));
+    settle();  // hooks that see this step may ask again, before they are given what they asked for
+  }
   const bool asked = std::exchange(requests_.evaluate, false);
-  const bool keep = std::exchange(requests_.save, false) || is_due(step_, config_.save_every_n_steps);
+  const bool keep = std::exchange(requests_.save, false) || save_due;
   // What decides which checkpoint is best must be known of it.
   const bool all = asked || (keep && config_.keep.best_n > 0);
-  const bool eval = all || any_due();
-  if (!eval && !keep) return;
-  settle();
   steps_time_.stop();
-  if (eval) evaluate(all);
+  if (all || eval_due) evaluate(all);
   if (keep && !stop_.requested()) save();
   steps_time_.start();
 }
@@ -194,7 +213,7 @@ bool Run::settle() {
   if (is_due(count, config_.log_every_n_steps) || count == config_.max_steps) log_window(count, metrics);
   log_.bar(progress(count));
   if (metrics.at("skipped_in_a_row") >= static_cast<double>(trainer_.learner().max_skipped_steps()) &&
-      !options_.trap_non_finite) {
+      !(options_.trap_non_finite && !is_finite_step(metrics))) {
     leave_non_finite(count, metrics);
   }
   tell_hooks(count, metrics);
@@ -229,10 +248,14 @@ SaveRequest Run::save_request() {
   request.tensors = session_->export_state();
   if (const auto tokenizer = trainer_.data().tokenizer()) request.files = tokenizer_files(*tokenizer);
   request.files["config.toml"] = config_text_;
-  request.metadata = {{"train_loss", format_float(result_.train_loss)}};
-  put_metric(request.metadata, "train/loss", result_.train_loss);
+  request.metadata = {{"train_loss", format_float(train_loss())}};
+  if (step_ > 0) put_metric(request.metadata, "train/loss", train_loss());
   if (evaluated_.first == step_) {
     for (const auto& [name, value] : evaluated_.second) put_metric(request.metadata, name, value);
+  }
+  if (config_.keep.best_n > 0 && !stop_.requested() && !get_metric(request.metadata, config_.keep.best_metric)) {
+    log_.line(fmt::format("warning: the checkpoint of step {} can't be the best (keep.best_metric): it has no {}",
+                          step_, quote_text(config_.keep.best_metric)));
   }
   for (const auto& [name, hook] : hooks_) {
     if (std::string state = hook->state(); !state.empty()) request.metadata["hook." + name] = std::move(state);

@@ -64,8 +64,10 @@ class Run {
   TrainResult finish();
   void open_dir();
   void find_checkpoint();
+  void open_init_from();
   void compile_programs();
   void prepare_evaluators();
+  void check_best_metric() const;
   void start();
   void restore(const OpenedCheckpoint& checkpoint);
   void initialize();
@@ -83,6 +85,10 @@ class Run {
   bool settle();
   Literal read_metrics(const Pending& done);
   void log_window(int64_t step, const Scalars& metrics);
+  // The mean since the last log line; directly behind one, what it said.
+  double train_loss() const {
+    return window_.steps > 0 ? window_.loss / static_cast<double>(window_.steps) : result_.train_loss;
+  }
   Progress progress(int64_t step) const;
   StepInfo step_info(int64_t step, const Scalars& metrics) const;
   void tell_hooks(int64_t step, const Scalars& metrics);
@@ -111,6 +117,7 @@ class Run {
   Watchdog watchdog_;
   std::unique_ptr<AsyncSaver> saver_;
   std::optional<OpenedCheckpoint> checkpoint_;  // to go on from
+  std::optional<OpenedCheckpoint> init_from_;   // of a new run: to take initial values from
   CompileCache cache_;
   std::unique_ptr<TrainSession> session_;
   std::vector<NamedEvaluator> evaluators_;

@@ -60,7 +60,13 @@ Scalars Run::evaluate(NamedEvaluator& e) {
     watch.renew();
     return !stop_.requested();
   };
-  const std::optional<Scalars> values = e.evaluator->evaluate(*session_, go_on);
+  std::optional<Scalars> values;
+  try {
+    values = e.evaluator->evaluate(*session_, go_on);
+  } catch (Error& error) {
+    error.prefix("evaluators." + e.name);
+    throw;
+  }
   if (!values) return {};
   e.done_step = step_;
   std::string line = fmt::format("{} at step {}:", e.name, step_);

@@ -56,6 +56,26 @@ TEST_F(RestoreTest, AnotherOptimizerStartsAnew) {
   EXPECT_THAT(failure("run", c).what(), HasSubstr("another architecture"));
 }
 
+// At a rate of zero the parameters stay, so their means must be they; updates are counted from the restart.
+TEST_F(RestoreTest, MeansBeginWithTheRestoredModel) {
+  run("base", config(5));
+  const OpenedCheckpoint base = saved("base", 5);
+  Trainer::Config c = config(1);
+  c.seed = 9;
+  c.learner->learning_rate = 0.0;
+  c.learner->ema = Ema{};
+  c.init_from.checkpoint = path("base");
+  run("tuned", c);
+  EXPECT_EQ(saved("tuned", 1).read("learner.ema.layers.3.w").value(), base.read("layers.3.w").value());
+  c = config(6);
+  c.learner->learning_rate = 0.0;
+  c.learner->ema = Ema{};
+  new_optimizer_ = true;
+  run("base", c);
+  EXPECT_EQ(saved("base", 6).read("learner.ema.out").value(), base.read("out").value());
+  EXPECT_EQ(saved("base", 6).read("learner.skipped").value().as_double(0), 5);
+}
+
 TEST_F(RestoreTest, ANewRunTakesWhatItIsTold) {
   run("base", config(5));
   const OpenedCheckpoint base = saved("base", 5);
@@ -103,6 +123,9 @@ TEST_F(RestoreTest, ExactAndContains) {
   c.init_from.tensors = "(";
   EXPECT_THAT(failure("none", c).what(), HasSubstr("init_from.tensors"));
   c.init_from = {.checkpoint = path("nowhere")};
+  EXPECT_EQ(failure("none", c).code(), ErrorCode::not_found);
+  EXPECT_THAT(output_, Not(HasSubstr("train step: ")));  // before anything is compiled
+  dry_run_ = true;
   EXPECT_EQ(failure("none", c).code(), ErrorCode::not_found);
 }
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "tenon/base/file.h"
 #include "tenon/base/span.h"
 #include "tenon/base/text.h"
@@ -62,6 +64,12 @@ void Run::find_checkpoint() {
   }
   log_.line(fmt::format("resuming from {} (step {})", checkpoint_->path(), checkpoint_->step()));
   report_config_changes(*checkpoint_);
+}
+
+void Run::open_init_from() {
+  if (checkpoint_ || config_.init_from.checkpoint.empty()) return;
+  init_from_ = open_checkpoint(config_.init_from.checkpoint).value();
+  for (const std::string& warning : init_from_->warnings()) log_.line("warning: " + warning);
 }
 
 // That another optimizer alone is in the way is worth another hint.
@@ -129,6 +137,20 @@ void Run::prepare_evaluators() {
     evaluator_names_.push_back(name);
     evaluators_.push_back({name, std::move(evaluator), slot->every_n_steps.value_or(config_.eval_every_n_steps), {}});
   }
+  check_best_metric();
+}
+
+void Run::check_best_metric() const {
+  const std::string& metric = config_.keep.best_metric;
+  const std::string name = metric.substr(0, metric.find('/'));
+  const auto& names = evaluator_names_;
+  if (config_.keep.best_n == 0 || metric == "train/loss") return;
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  throw Error(ErrorCode::unknown_name, "no evaluator of the run is called " + quote_text(name))
+      .at("keep.best_metric")
+      .got(quote_text(metric))
+      .expected(names.empty() ? "train/loss" : "train/loss, or a metric of " + join(names, ", "))
+      .hint("a metric is named as eval/loss; without held-out data there is no eval");
 }
 
 void Run::start() {
@@ -162,18 +184,17 @@ void Run::restore(const OpenedCheckpoint& checkpoint) {
 
 void Run::initialize() {
   const Watchdog::Watch watch(watchdog_, "initializing");
+  session_->initialize();
+  if (!init_from_) return;
   const InitFrom& from = config_.init_from;
-  if (from.checkpoint.empty()) return session_->initialize();
   try {
-    const OpenedCheckpoint checkpoint = open_checkpoint(from.checkpoint).value();
-    for (const std::string& warning : checkpoint.warnings()) log_.line("warning: " + warning);
-    session_->initialize();
-    const std::vector<std::string> taken = session_->restore_some(checkpoint, from.tensors, from.match);
-    log_.line(fmt::format("from {}: {}", checkpoint.path(), some_names(taken)));
+    const std::vector<std::string> taken = session_->restore_some(*init_from_, from.tensors, from.match);
+    log_.line(fmt::format("from {}: {}", init_from_->path(), some_names(taken)));
   } catch (Error& e) {
     if (e.path().empty()) e.at("init_from");
     throw;
   }
+  init_from_.reset();
 }
 
 void Run::begin_hooks() {

@@ -108,6 +108,23 @@ class Recorder final : public StepHook {
 };
 TENON_MODULE(Recorder, StepHook, "for tests")
 
+// Asks for a save from step 3 on, until one has begun: as SaveEverySeconds does.
+class SavesWhenStale final : public StepHook {
+ public:
+  struct Config : StepHook::Config {
+    TENON_CONFIG()
+  };
+  explicit SavesWhenStale(const Config&) {}
+  void after_step(const StepInfo& info, HookRequests& requests) override {
+    saved_ = saved_ || info.seconds_since_save < info.seconds;
+    requests.save = requests.save || (info.step >= 3 && !saved_);
+  }
+
+ private:
+  bool saved_ = false;
+};
+TENON_MODULE(SavesWhenStale, StepHook, "for tests")
+
 class HookRunTest : public RunTest {
  protected:
   Trainer::Config with(int64_t steps, const Recorder::Config& recorder) const {
@@ -141,6 +158,16 @@ TEST_F(HookRunTest, SavesEvaluatesAndStopsWhenAsked) {
   EXPECT_THAT(Recorder::steps, ElementsAre(10, 11, 12));
 }
 
+// A hook that asks at every step until it is saved gets one save, not another at the step behind.
+TEST_F(HookRunTest, SavesByTheClockAreNotDoubled) {
+  Trainer::Config c = with(12, Recorder::Config{});
+  c.keep.last_n = 100;
+  Registry::global().add<SavesWhenStale>();
+  c.hooks["stale"] = SavesWhenStale::Config{};
+  run("run", c);
+  EXPECT_THAT(list_steps(path("run")).value(), ElementsAre(4, 12));
+}
+
 TEST_F(HookRunTest, TheBestCheckpointIsKept) {
   Trainer::Config c = config(20);
   c.keep.last_n = 1;
@@ -149,6 +176,11 @@ TEST_F(HookRunTest, TheBestCheckpointIsKept) {
   c.keep.best = Best::highest;  // the first: losses fall
   run("run", c);
   EXPECT_THAT(list_steps(path("run")).value(), ElementsAre(5, 20));
+  c.keep.best_metric = "evil/loss";
+  EXPECT_EQ(failure("none", c).path(), "keep.best_metric");
+  c.keep.best_metric = "eval/lost";
+  run("none", c);
+  EXPECT_THAT(output_, HasSubstr("can't be the best (keep.best_metric): it has no \"eval/lost\""));
 }
 
 TEST_F(HookRunTest, ErrorsHaveTheHooksPath) {
@@ -157,6 +189,23 @@ TEST_F(HookRunTest, ErrorsHaveTheHooksPath) {
   stopping.metric = "evil/loss";
   c.hooks["early"] = stopping;
   EXPECT_EQ(failure("run", c).path(), "hooks.early.metric");
+}
+
+// A mistake that the last evaluation finds costs no training; and what was never logged has its loss all the same.
+TEST_F(HookRunTest, AnErrorAtTheEndLosesNothing) {
+  Trainer::Config c = with(5, Recorder::Config{});
+  c.log_every_n_steps = 3;
+  EarlyStopping::Config stopping;
+  stopping.metric = "eval/lost";
+  c.hooks["early"] = stopping;
+  EXPECT_EQ(failure("run", c).path(), "hooks.early.metric");
+  EXPECT_THAT(list_steps(path("run")).value(), ElementsAre(5));
+  Recorder::Config recorder;
+  recorder.stop_at = 2;
+  c = with(40, recorder);
+  c.log_every_n_steps = 40;
+  EXPECT_GT(run("short", c).train_loss, 0);
+  EXPECT_GT(std::stod(open_latest(path("short")).value().metadata().at("metric.train/loss")), 0);
 }
 
 }  // namespace

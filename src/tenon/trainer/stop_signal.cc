@@ -1,5 +1,7 @@
 #include "tenon/trainer/stop_signal.h"
 
+#include <atomic>
+
 namespace tenon {
 namespace {
 
@@ -32,7 +34,6 @@ StopSignal::~StopSignal() {
 }
 
 bool StopSignal::requested() const { return stop_requested.load(); }
-const std::atomic<bool>& StopSignal::flag() const { return stop_requested; }
 const char* StopSignal::name() const { return stop_number.load() == SIGTERM ? "SIGTERM" : "SIGINT"; }
 
 }  // namespace tenon

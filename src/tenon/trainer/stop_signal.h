@@ -1,7 +1,6 @@
 // Stopping a run from outside: Ctrl-C and SIGTERM.
 #pragma once
 
-#include <atomic>
 #include <csignal>
 
 namespace tenon {
@@ -16,8 +15,6 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
 
   bool requested() const;
-  // Turns true when a signal has come.
-  const std::atomic<bool>& flag() const;
   // "SIGINT" or "SIGTERM", the one that came.
   const char* name() const;
 

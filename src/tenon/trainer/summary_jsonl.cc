@@ -28,7 +28,11 @@ std::string to_json(double value) {
 
 }  // namespace
 
-void JsonlWriter::Config::check(Checker& c) const { c.require(!file.empty(), "file", "must name a file"); }
+void JsonlWriter::Config::check(Checker& c) const {
+  // Lines that aren't of this run are dropped from it: no other file may come under that.
+  c.require(file.ends_with(".jsonl") && file.find('/') == std::string::npos, "file",
+            "must name a file ending in .jsonl, in the directory of the run");
+}
 
 Status JsonlWriter::open(const std::string& dir, int64_t first_step) {
   const std::string path = join_path(dir, name_);

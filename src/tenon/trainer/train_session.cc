@@ -62,12 +62,24 @@ LostState TrainSession::restore_model(const OpenedCheckpoint& checkpoint) {
   for (size_t i = 0; i < layout().arrays.size(); ++i) {
     const StateArray& array = layout().arrays[i];
     if (i < layout().model.size()) {
-      state_[i] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
+      restore_with_mean(i, checkpoint);
     } else {
+      if (layout().learner[i - layout().model.size()].path == Learner::kSkipped) {
+        state_[i] = on_devices(Literal::scalar(DType::f32, static_cast<double>(checkpoint.step())));
+      }
       for (std::string& name : layer_names(array.name, array.stack)) lost.anew.push_back(std::move(name));
     }
   }
   return lost;
+}
+
+void TrainSession::restore_with_mean(size_t i, const OpenedCheckpoint& checkpoint) {
+  const StateArray& array = layout().arrays[i];
+  state_[i] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
+  // Read again: the train step takes both arrays' memory.
+  if (const std::optional<size_t> mean = mean_of(i)) {
+    state_[*mean] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
+  }
 }
 
 std::vector<std::string> TrainSession::restore_some(const OpenedCheckpoint& checkpoint, const std::string& tensors,
@@ -98,7 +110,11 @@ std::vector<std::string> TrainSession::restore_some(const OpenedCheckpoint& chec
           .got(fmt::format("{} of {} match", count, names.size()))
           .hint("unroll the stack (form = \"unroll\"), or take all of its layers");
     }
-    state_[i] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
+    if (i < layout().model.size()) {
+      restore_with_mean(i, checkpoint);
+    } else {
+      state_[i] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
+    }
     taken.insert(taken.end(), names.begin(), names.end());
   }
   if (taken.empty()) {
@@ -144,15 +160,20 @@ NonFiniteReport TrainSession::trap(int64_t step, const Batch& batch) const {
                          settings_.cache);
 }
 
+std::optional<size_t> TrainSession::mean_of(size_t i) const {
+  const std::string name = std::string(Ema::kName) + "." + layout().model[i].path;
+  for (size_t k = 0; k < layout().learner.size(); ++k) {
+    if (layout().learner[k].path == name) return layout().model.size() + k;
+  }
+  return std::nullopt;
+}
+
 std::vector<Array> TrainSession::eval_state() const {
   const size_t num_arrays = layout().model.size();
   std::vector<Array> out(state_.begin(), state_.begin() + static_cast<int64_t>(num_arrays));
   if (!learner_.evaluates_ema()) return out;
-  std::map<std::string, size_t> means;
-  for (size_t i = 0; i < layout().learner.size(); ++i) means.emplace(layout().learner[i].path, num_arrays + i);
   for (size_t i = 0; i < num_arrays; ++i) {
-    const auto mean = means.find(std::string(Ema::kName) + "." + layout().model[i].path);
-    if (mean != means.end()) out[i] = state_[mean->second];
+    if (const std::optional<size_t> mean = mean_of(i)) out[i] = state_[*mean];
   }
   return out;
 }
@@ -185,9 +206,14 @@ std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const s
     pending = std::move(next);
   }
   read_pending();
+  if (eval == nullptr || sums[1] == 0) {
+    throw Error(ErrorCode::invalid_argument, "there is nothing to evaluate on: the batches have no labels")
+        .at("data")
+        .got(dataset.describe());
+  }
   EvalResult result;
-  if (eval == nullptr) return result;
-  const auto mean = [&](size_t i) { return sums[i + 1] == 0 ? 0 : sums[i] / sums[i + 1]; };
+  // NaN where nothing was weighed.
+  const auto mean = [&](size_t i) { return sums[i] / sums[i + 1]; };
   result.loss = mean(0);
   result.num_tokens = sums[1];
   for (size_t i = 0; i < eval->metric_names.size(); ++i) result.metrics[eval->metric_names[i]] = mean(2 + 2 * i);

@@ -62,7 +62,8 @@ class TrainSession {
   // `damaged`.
   void initialize();
   void restore(const OpenedCheckpoint& checkpoint);
-  // Takes the model from a checkpoint; what the learner keeps starts anew.
+  // Takes the model from a checkpoint; what the learner keeps starts anew: its updates are counted from here, and its
+  // running means begin with these parameters.
   LostState restore_model(const OpenedCheckpoint& checkpoint);
   // Behind `initialize`: the arrays whose names in files match `tensors` (a regular expression; empty: all of the
   // model) come from a checkpoint, the others stay as they are. Returns the names taken. Throws `incompatible`, saying
@@ -78,13 +79,17 @@ class TrainSession {
   NonFiniteReport trap(int64_t step, const Batch& batch) const;
   // The first `num_batches` batches of `dataset`, or all there are, with the learner's running means of the parameters
   // where its Ema says so. `go_on`, unless empty, is called before each; when
-  // it says false, there is no result.
+  // it says false, there is no result. Throws `invalid_argument` when the batches have no labels.
   std::optional<EvalResult> evaluate(const Dataset& dataset, const std::function<bool()>& go_on = {},
                                      std::optional<int64_t> num_batches = {});
   // The state as files hold it. Waits for the last step.
   std::vector<std::pair<std::string, Literal>> export_state() const;
 
  private:
+  // Of the model's array i: what it is in the checkpoint, and with it its running mean, where the learner keeps one.
+  void restore_with_mean(size_t i, const OpenedCheckpoint& checkpoint);
+  // Where in the state the running mean of the model's array i is; none: none is kept.
+  std::optional<size_t> mean_of(size_t i) const;
   // The model's part of the state, as evaluations read it.
   std::vector<Array> eval_state() const;
   // What evaluates batches of some types.

@@ -63,7 +63,7 @@ struct RunOptions {
 
 struct TrainResult {
   int64_t step = 0;                                // steps done
-  double train_loss = 0;                           // mean over the steps of the last log line
+  double train_loss = 0;                           // mean over the steps since the last log line, or over its own
   std::optional<double> eval_loss, bits_per_byte;  // none without held-out data
   double tokens_per_s = 0;
 };
