@@ -42,7 +42,8 @@ OpenedCheckpoint open(const std::string& path, Verify verify) {
 void list(const CheckpointCommand& command) {
   std::string text = fmt::format("{:>10}  {:>10}  {}\n", "step", "size", "metrics");
   for (const std::string& path : checkpoints_at(command.path)) {
-    const std::string name = path.substr(path.rfind("step_") + 5);
+    const size_t at = path.rfind("step_");
+    const std::string name = at == std::string::npos ? path : path.substr(at + 5);
     const Result<OpenedCheckpoint> opened = OpenedCheckpoint::open(path, Verify::sizes);
     if (!opened.ok()) {
       text += fmt::format("{:>10}  {:>10}  {}\n", name, "-", opened.error().what());

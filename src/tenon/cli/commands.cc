@@ -50,9 +50,12 @@ std::string run_name(const std::string& experiment) {
 
 void run_train(const TrainCommand& command) {
   ExperimentOptions experiment = command.experiment;
-  if (!command.data.empty()) {
-    const std::string argument = is_prepared_data(command.data) ? "args.data=" : "args.data_path=";
-    experiment.overrides.assignments.insert(experiment.overrides.assignments.begin(), argument + command.data);
+  if (command.data) {
+    if (command.data->empty()) {
+      throw Error(ErrorCode::invalid_argument, "the path is empty").at("--data").hint("leave it out, or name one");
+    }
+    const std::string argument = is_prepared_data(*command.data) ? "args.data=" : "args.data_path=";
+    experiment.overrides.assignments.insert(experiment.overrides.assignments.begin(), argument + *command.data);
   }
   const Trainer::Config config = resolve_config(experiment);
   RunOptions options;

@@ -13,8 +13,8 @@ namespace tenon {
 
 struct TrainCommand {
   ExperimentOptions experiment;
-  // A folder of text or of prepared data; empty: what the experiment says.
-  std::string data;
+  // A folder of text or of prepared data; none: what the experiment says.
+  std::optional<std::string> data;
   std::string dir, platform = "cpu", resume = "auto";
   std::optional<std::string> trap, profile;
   bool new_optimizer = false, dry_run = false;

@@ -36,7 +36,7 @@ struct TokenizerCommand {
 struct PrepareCommand {
   InputOptions input;
   std::string out, tokenizer = "bytes";
-  int64_t jobs = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
+  int64_t jobs = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 1024);
 };
 struct ShowCommand {
   std::string dir;
@@ -165,6 +165,12 @@ std::string beginning(const TokenStore& store, const Document& document) {
 }
 
 void show(const ShowCommand& command) {
+  if (command.documents < 0) {
+    throw Error(ErrorCode::invalid_argument, "not a number of documents")
+        .at("--documents")
+        .got(std::to_string(command.documents))
+        .expected("0 or more");
+  }
   const TokenStore store(command.dir);
   if (command.verify) store.verify();
   int64_t shortest = store.num_tokens(), longest = 0;
@@ -183,8 +189,7 @@ void show(const ShowCommand& command) {
       store.tokenizer()->bos_id(), store.tokenizer()->eos_id(), store.tokenizer()->pad_id(),
       format_bytes(store.text_bytes()), static_cast<double>(store.text_bytes()) / tokens, shortest, longest,
       tokens / documents);
-  const auto shown =
-      std::min<size_t>(store.documents().size(), static_cast<size_t>(std::max<int64_t>(command.documents, 0)));
+  const auto shown = std::min(store.documents().size(), static_cast<size_t>(command.documents));
   for (size_t i = 0; i < shown; ++i) {
     const Document& document = store.documents()[i];
     out += fmt::format("document {} ({} tokens): {}\n", i, document.num_tokens(), beginning(store, document));

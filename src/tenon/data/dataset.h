@@ -51,7 +51,7 @@ class Dataset : public Configurable {
   };
   // The batch of `step` (from 0). Throws `invalid_argument` for a step outside.
   virtual Batch batch(int64_t step) const = 0;
-  // How many batches there are; none for training data, which goes on forever.
+  // How many batches there are; none for training data that goes on forever.
   virtual std::optional<int64_t> num_batches() const = 0;
   // The held-out part, read front to back once; null when there is none. Lives as long as it likes.
   virtual std::unique_ptr<Dataset> held_out() const = 0;

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tenon/base/file.h"
@@ -19,7 +20,9 @@ bool is_input(std::string_view name) {
   return std::any_of(std::begin(kEndings), std::end(kEndings), [&](std::string_view e) { return name.ends_with(e); });
 }
 
-Status add_inputs(const std::string& path, bool named, std::vector<std::string>& files) {
+// `within`: the folders it lies in, without links.
+Status add_inputs(const std::string& path, bool named, std::vector<std::string>& files,
+                  const std::vector<std::filesystem::path>& within = {}) {
   if (!exists(path)) return Error(ErrorCode::not_found, "no such file or folder").at(path);
   if (!is_dir(path)) {
     if (is_input(path)) {
@@ -31,11 +34,18 @@ Status add_inputs(const std::string& path, bool named, std::vector<std::string>&
     }
     return {};
   }
+  std::error_code code;
+  std::vector<std::filesystem::path> folders = within;
+  folders.push_back(std::filesystem::canonical(path, code));
+  if (code) return system_error(code.value(), "follow", path);
+  if (std::find(within.begin(), within.end(), folders.back()) != within.end()) {
+    return Error(ErrorCode::invalid_argument, "a link makes the folder its own part").at(path).hint("remove it");
+  }
   const Result<std::vector<std::string>> names = list_dir(path);
   if (!names.ok()) return names.error();
   const size_t before = files.size();
   for (const std::string& name : *names) {
-    if (Status added = add_inputs(join_path(path, name), false, files); !added.ok()) return added;
+    if (Status added = add_inputs(join_path(path, name), false, files, folders); !added.ok()) return added;
   }
   if (!named || files.size() > before) return {};
   return Error(ErrorCode::not_found, "no .txt, .jsonl or .jsonl.gz in the folder").at(path);
@@ -64,7 +74,6 @@ class TextReader::Lines {
   explicit Lines(const std::string& path) : path_(path), buffer_(size_t{1} << 18, '\0') {
     file_.reset(gzopen(path.c_str(), "rb"));
     if (file_ == nullptr) throw Error(ErrorCode::io, "the file can't be opened").at(path);
-    gzbuffer(file_.get(), 1 << 17);
     fill();
     if (path.ends_with(".gz") && end_ > 0 && gzdirect(file_.get()) != 0) {
       throw Error(ErrorCode::damaged, "not a gzip file").at(path).hint("name it .jsonl if it isn't packed");
@@ -104,6 +113,12 @@ class TextReader::Lines {
       throw Error(ErrorCode::damaged, fmt::format("the file can't be unpacked behind byte {} of its text", offset_))
           .at(path_)
           .got(quote_text(message))
+          .hint("get it again: it is cut or changed");
+    }
+    // What follows a packed part and isn't one ends the file for the library, without an error.
+    if (count == 0 && gzdirect(file_.get()) == 0 && bytes_read() < file_size(path_).value()) {
+      throw Error(ErrorCode::damaged, fmt::format("something else follows behind byte {} of its text", offset_))
+          .at(path_)
           .hint("get it again: it is cut or changed");
     }
     at_ = 0;
@@ -158,19 +173,23 @@ std::optional<RawText> TextReader::whole_file(const std::string& path) {
 namespace {
 
 // Where the first byte that no text has is; the end when there is none.
-size_t find_bad(std::string_view text, size_t from) {
-  const size_t zero = std::min(text.find('\0', from), text.size());
-  return from + utf8_prefix(text.substr(from, zero - from));
-}
+size_t find_bad(std::string_view text) { return utf8_prefix(text.substr(0, text.find('\0'))); }
 
+// Goes over the text once, however much of it is bad.
 std::string replace_bad(std::string_view text) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   std::string out;
-  size_t at = 0;
-  while (at < text.size()) {
-    const size_t bad = find_bad(text, at);
-    out += text.substr(at, bad - at);
-    if (bad < text.size()) out += "\xEF\xBF\xBD";
-    at = bad + 1;
+  while (!text.empty()) {
+    const size_t good = utf8_prefix(text);
+    for (const char c : text.substr(0, good)) {
+      if (c == '\0') {
+        out += kReplacement;
+      } else {
+        out += c;
+      }
+    }
+    if (good < text.size()) out += kReplacement;
+    text.remove_prefix(std::min(good + 1, text.size()));
   }
   return out;
 }
@@ -199,13 +218,13 @@ std::string member_text(const RawText& raw, const std::string& field) {
 }  // namespace
 
 CleanText clean_text(RawText raw, const TextOptions& options) {
-  const size_t bad_raw = find_bad(raw.bytes, 0);
+  const size_t bad_raw = find_bad(raw.bytes);
   CleanText out{{}, bad_raw < raw.bytes.size()};
   if (out.bad && options.bad_text == BadText::skip) return out;
   if (out.bad && options.bad_text == BadText::replace) raw.bytes = replace_bad(raw.bytes);
   if (!out.bad || options.bad_text == BadText::replace) {
     out.text = raw.line > 0 ? member_text(raw, options.field) : std::move(raw.bytes);
-    if (find_bad(out.text, 0) == out.text.size()) return out;
+    if (find_bad(out.text) == out.text.size()) return out;
     // A zero byte that JSON spells out.
     out.bad = true;
     if (options.bad_text == BadText::skip) return {{}, true};

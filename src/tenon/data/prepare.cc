@@ -149,8 +149,12 @@ class Preparation {
 PrepareReport prepare_data(const Tokenizer& tokenizer, const PrepareOptions& options) {
   const std::string out = without_slashes(options.out);
   if (out.empty()) throw Error(ErrorCode::invalid_argument, "prepared data needs a directory to go to").at("out");
-  if (options.jobs < 1) {
-    throw Error(ErrorCode::invalid_argument, "at least one job is needed").at("jobs").got(std::to_string(options.jobs));
+  constexpr int64_t kMaxJobs = 1024;  // each is a thread, and keeps a chunk
+  if (options.jobs < 1 || options.jobs > kMaxJobs) {
+    throw Error(ErrorCode::invalid_argument, "not a number of jobs")
+        .at("jobs")
+        .got(std::to_string(options.jobs))
+        .expected("1 to " + std::to_string(kMaxJobs));
   }
   check_out(out);
   make_dirs(parent_dir(out)).value();
