@@ -1,13 +1,13 @@
 // Mixtures of experts against transformers: outputs and every gradient (tests/fixtures/make_mixture_fixture.py).
 #include <gtest/gtest.h>
 
+#include "compiled.h"
 #include "fixture.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/mixture_of_experts.h"
 #include "tenon/pjrt/plugin.h"
-#include "tenon/runtime/jit.h"
 
 namespace tenon {
 namespace {
@@ -28,11 +28,6 @@ Slot<FeedForward> shared(int64_t hidden_dim) {
   return c;
 }
 
-std::vector<Literal> run_compiled(NestGraph& program, const std::vector<Literal>& arguments) {
-  static const std::shared_ptr<const Backend> backend = Backend::open("cpu");
-  return Jitted(backend, compile(backend, Mesh(), make_program(program.graph)))(arguments);
-}
-
 // In the interpreter or, if `compiled`, by XLA.
 void expect_fixture(const std::string& name, Config config, const Values& more_state = {}, bool compiled = false) {
   static const Fixture file("mixture");
@@ -43,7 +38,7 @@ void expect_fixture(const std::string& name, Config config, const Values& more_s
        {Slot<Dispatch>(CapacityDispatch::Config{}), Slot<Dispatch>(DroplessDispatch::Config{})}) {
     config.dispatch = dispatch;
     const MixtureOfExperts model(config);
-    NestGraph program = nest_graph(state, inputs, [&](const Nest& s, const Nest& in) {
+    const NestGraph program = nest_graph(state, inputs, [&](const Nest& s, const Nest& in) {
       Nest all = s;
       all.emplace("x", in.at("x"));
       const auto both = value_and_grad(

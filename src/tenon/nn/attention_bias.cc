@@ -98,7 +98,13 @@ Tensor RelativeBias::forward(const MaskArgs& args) const {
 }
 
 Tensor SharedBias::forward(const MaskArgs& args) const {
-  return Shared<AttentionBias>("attention_bias").call(&AttentionBias::forward, args);
+  const Tensor out = Shared<AttentionBias>("attention_bias").call(&AttentionBias::forward, args);
+  if (out.dim(1) == num_heads_) return out;
+  throw Error(ErrorCode::shape_mismatch, "the shared bias has another number of heads than the attention")
+      .at(Context::current().path())
+      .got(std::to_string(out.dim(1)))
+      .expected(std::to_string(num_heads_))
+      .hint("set num_heads of the stack's attention_bias to that of its layers");
 }
 
 }  // namespace tenon

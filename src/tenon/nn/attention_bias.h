@@ -67,8 +67,12 @@ class SharedBias final : public AttentionBias {
   struct Config : AttentionBias::Config {
     TENON_CONFIG()
   };
-  explicit SharedBias(const Config& config) : AttentionBias(config) {}
+  explicit SharedBias(const Config& config) : AttentionBias(config), num_heads_(config.num_heads) {}
+  // Throws `shape_mismatch` when the shared bias has another number of heads.
   Tensor forward(const MaskArgs& args) const override;
+
+ private:
+  int64_t num_heads_;
 };
 
 }  // namespace tenon

@@ -118,8 +118,12 @@ LossSum CausalLm::chunked_loss(const Tensor& x, const Tensor& labels) const {
   return sums;
 }
 
+std::optional<int64_t> CausalLm::max_length() const {
+  if (!position_embedding_) return {};
+  return position_embedding_->call(&PositionEmbedding::max_positions);
+}
+
 Nest CausalLm::init_cache(int64_t batch_size, int64_t max_len) const {
-  if (position_embedding_) position_embedding_->call(&PositionEmbedding::check_length, max_len);
   return decoder_.call(&Decoder::init_cache, batch_size, max_len, Memory());
 }
 

@@ -16,6 +16,9 @@ class LanguageModel : public Model {
     TENON_FIELDS(vocab_size)
   };
   int64_t vocab_size() const { return vocab_size_; }
+  // Tokens of the longest text that the model has positions for; empty: any.
+  virtual std::optional<int64_t> max_length() const { return {}; }
+  // With room for `max_len` tokens, which may be more than max_length.
   virtual Nest init_cache(int64_t batch_size, int64_t max_len) const = 0;
   // The next T tokens ids i32 [B,T] of sequences that are `start` long; returns the cache and the logits f32 [B,V]
   // behind token `last` (0 … T-1) of them. Tokens after `last` are padding: the next call overwrites them. `start` and
@@ -56,6 +59,7 @@ class CausalLm final : public LanguageModel {
   LossSum forward(const Nest& batch) const override;
   // Logits [B,T,V] of a batch, in f32 (f64 when computed so).
   Tensor logits(const Nest& batch) const;
+  std::optional<int64_t> max_length() const override;
   Nest init_cache(int64_t batch_size, int64_t max_len) const override;
   std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                       const Tensor& last) const override;

@@ -2,6 +2,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/auxiliary_loss.h"
 #include "tenon/nn/batch.h"
 #include "tenon/nn/cross_decoder_layer.h"
 
@@ -91,7 +92,10 @@ Tensor EncoderDecoder::hidden(const Nest& batch) const {
 Tensor EncoderDecoder::logits(const Nest& batch) const { return wide(head_(hidden(batch))); }
 
 LossSum EncoderDecoder::forward(const Nest& batch) const {
-  return loss_(shard(head_(hidden(batch)), logits_partition_), target(batch, "target_labels"));
+  const Tensor& labels = target(batch, "target_labels");
+  const LossSum loss = loss_(shard(head_(hidden(batch)), logits_partition_), labels);
+  const Tensor live = convert(greater_equal(labels, zeros_like(labels)), DType::f32);
+  return add_auxiliary_losses(loss, reduce_sum(live, {1}));
 }
 
 Nest EncoderDecoder::init_cache(const Memory& memory, int64_t max_len) const {

@@ -27,8 +27,9 @@ class KvCache : public Module {
   };
   // Empty, for keys and values of `type` [B,K,S,H], S the longest sequence.
   virtual Nest init(const TensorType& type) const = 0;
-  // Adds key and value [B,K,T,H]. Padding is overwritten, or hidden, by the next step; places behind the longest
-  // sequence aren't written to.
+  // Adds key and value [B,K,T,H]. Padding is overwritten, or hidden, by the next step. With a scalar start all T
+  // places, those of padding too, must lie within the longest sequence; with one a row, those behind it aren't written
+  // to.
   virtual CachedKeys update(const Nest& cache, const Qkv& qkv, const DecodeStep& step) const = 0;
 
  protected:

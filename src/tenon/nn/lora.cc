@@ -2,7 +2,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
-#include "tenon/ir/random.h"
+#include "tenon/nn/dropout.h"
 #include "tenon/nn/initializers.h"
 
 namespace tenon {
@@ -16,7 +16,7 @@ LoRA::Config::Config() : dot(PlainDot::Config{}) {}
 void LoRA::Config::check(Checker& c) const {
   c.positive("rank", rank);
   c.positive("alpha", alpha);
-  c.require(dropout >= 0 && dropout < 1, "dropout", "must be at least 0 and below 1");
+  check_rate(c, "dropout", dropout);
 }
 
 namespace {
@@ -45,12 +45,7 @@ LoRA::LoRA(const Config& c)
 
 Tensor LoRA::forward(const Tensor& x, const Tensor& weight) const {
   const Tensor y = dot_(x, weight);
-  Tensor rows = fold_rows(x);
-  if (dropout_ > 0 && is_training()) {
-    const Tensor draws = random_uniform(rng("dropout"), rows.dims(), DType::f32);
-    const Tensor kept = greater_equal(draws, full_like(draws, dropout_));
-    rows = select(kept, rows / (1 - dropout_), zeros_like(rows));
-  }
+  const Tensor rows = dropout(fold_rows(x), dropout_, "dropout");
   return y + unfold_rows(matmul(matmul(rows, a_), b_) * scale_, x);
 }
 

@@ -23,7 +23,9 @@ Config mixture(int64_t top_k, Slot<Dispatch> dispatch, DType dtype = DType::f32)
   Config c;
   c.input_dim = kD;
   c.num_experts = kE;
-  c.router.as<TopKRouter>().top_k = top_k;
+  auto& router = c.router.as<TopKRouter>();
+  router.top_k = top_k;
+  router.normalize = top_k != 1;
   c.experts.as<GatedExperts>().hidden_dim = kF;
   c.dispatch = std::move(dispatch);
   c.compute_dtype = dtype;
@@ -320,6 +322,9 @@ TEST(MixtureOfExperts, ErrorsAreToldAsWritten) {
   EXPECT_EQ(message(c), "invalid_argument at router.top_k: must be at most 4, is 5");
   c = mixture(0, dropless(4));
   EXPECT_EQ(message(c), "invalid_argument at router.top_k: must be positive, is 0");
+  c = mixture(1, dropless(4));
+  c.router.as<TopKRouter>().normalize = true;
+  EXPECT_THAT(message(c), HasSubstr("router.normalize: must be false for one expert a token"));
   EXPECT_EQ(message(mixture(2, capacity(0))), "invalid_argument at dispatch.capacity_factor: must be above 0");
   EXPECT_EQ(message(mixture(2, dropless(0))), "invalid_argument at dispatch.block_size: must be positive, is 0");
   c = mixture(2, dropless(4));

@@ -17,6 +17,16 @@ TENON_MODULE(SinusoidalPositions, PositionEmbedding, "sines and cosines of the p
              {"theta", "base of the wavelengths"},
              {"layout", "interleaved: sines at even, cosines at odd places; halves: sines, then cosines"})
 
+void PositionEmbedding::check_length(int64_t num_tokens) const {
+  const std::optional<int64_t> most = max_positions();
+  if (!most || num_tokens <= *most) return;
+  throw Error(ErrorCode::invalid_argument, "a text longer than the model's positions")
+      .at(Context::current().path())
+      .got(fmt::format("{} tokens", num_tokens))
+      .expected(fmt::format("{} at most", *most))
+      .hint("shorten the sequences, or raise max_positions and train");
+}
+
 LearnedPositions::Config::Config() : init(Normal{0.02}) {}
 
 void LearnedPositions::Config::check(Checker& c) const {
@@ -30,15 +40,6 @@ LearnedPositions::LearnedPositions(const Config& config)
       weight_(this, "weight", {config.max_positions, config.input_dim}, {config.weight_partition, config.init, 0}) {}
 
 Tensor LearnedPositions::forward(const Tensor& positions) const { return take(weight_, positions); }
-
-void LearnedPositions::check_length(int64_t num_tokens) const {
-  if (num_tokens <= max_positions_) return;
-  throw Error(ErrorCode::invalid_argument, "a text longer than the model's positions")
-      .at(Context::current().path())
-      .got(fmt::format("{} tokens", num_tokens))
-      .expected(fmt::format("{} at most", max_positions_))
-      .hint("shorten the sequences, or raise max_positions and train");
-}
 
 void SinusoidalPositions::Config::check(Checker& c) const {
   c.require(input_dim > 0 && input_dim % 2 == 0, "input_dim", "must be positive and even");

@@ -1,6 +1,8 @@
 // What a model adds to its embedded tokens, so that they know where they stand.
 #pragma once
 
+#include <optional>
+
 #include "tenon/nn/module.h"
 
 namespace tenon {
@@ -13,8 +15,10 @@ class PositionEmbedding : public Module {
   };
   // positions i32 [B,T] -> [B,T,input_dim].
   virtual Tensor forward(const Tensor& positions) const = 0;
+  // Tokens of the longest text that there are positions for; empty: any.
+  virtual std::optional<int64_t> max_positions() const = 0;
   // Throws `invalid_argument` when there are no positions for a text of so many tokens.
-  virtual void check_length(int64_t num_tokens) const = 0;
+  void check_length(int64_t num_tokens) const;
 
  protected:
   explicit PositionEmbedding(const Config& config) : Module(config) {}
@@ -34,7 +38,7 @@ class LearnedPositions final : public PositionEmbedding {
   explicit LearnedPositions(const Config& config);
   // Positions outside the table read the nearest row: check_length keeps texts inside.
   Tensor forward(const Tensor& positions) const override;
-  void check_length(int64_t num_tokens) const override;
+  std::optional<int64_t> max_positions() const override { return max_positions_; }
 
  private:
   int64_t max_positions_;
@@ -58,7 +62,7 @@ class SinusoidalPositions final : public PositionEmbedding {
   };
   explicit SinusoidalPositions(const Config& config);
   Tensor forward(const Tensor& positions) const override;
-  void check_length(int64_t) const override {}
+  std::optional<int64_t> max_positions() const override { return {}; }
 
  private:
   int64_t input_dim_;

@@ -11,7 +11,7 @@ namespace tenon {
 
 TENON_MODULE(Int8Dot, Dot, "a product of 8-bit integers: rows of x and columns of W by their largest magnitude")
 TENON_MODULE(Fp8Dot, Dot, "a product of 8-bit floats, scaled by the largest magnitudes of past steps",
-             {"history", "training steps whose largest magnitudes set the scale"},
+             {"history", "microbatches of training whose largest magnitudes set the scale"},
              {"margin", "powers of 2 between those and the format's largest number"})
 
 namespace {

@@ -20,7 +20,7 @@ class Int8Dot final : public Dot {
 
 // x W in 8-bit floats, summed in f32: x and W rounded to f8e4m3fn, the gradient of the result to f8e5m2 (Micikevicius
 // et al. 2022, "FP8 formats for deep learning"). Scales are delayed: an array is multiplied by the format's largest
-// number / (2^margin * the largest magnitude of the last `history` training steps); what exceeds that is clipped.
+// number / (2^margin * the largest magnitude of the last `history` microbatches); what exceeds that is clipped.
 // Infinities and NaN stay so. Training updates the histories, three states of [history]; anything else reads them.
 class Fp8Dot final : public Dot {
  public:

@@ -45,8 +45,9 @@ Tensor rotate(const Tensor& x, const Tensor& cosine, const Tensor& signed_sine) 
 RotaryQkv::Config::Config() : projection(LinearQkv::Config{}) {}
 
 void RotaryQkv::Config::check(Checker& c) const {
-  c.require(theta > 0, "theta", "must be above 0");
+  c.require(theta > 0 && std::isfinite(theta), "theta", "must be above 0, and finite");
   c.require(fraction > 0 && fraction <= 1, "fraction", "must be above 0, and 1 at most");
+  if (!(fraction > 0 && fraction <= 1)) return;
   const bool all = fraction == 1;
   c.require(rotated_dim(*this) % 2 == 0, all ? "head_dim" : "fraction",
             all ? "must be even to be rotated in pairs" : "must give an even number of elements of head_dim");

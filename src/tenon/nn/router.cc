@@ -25,6 +25,8 @@ void TopKRouter::Config::check(Checker& c) const {
   c.positive("num_experts", num_experts);
   c.positive("top_k", top_k);
   c.at_most("top_k", top_k, num_experts);
+  c.require(top_k != 1 || !normalize, "normalize",
+            "must be false for one expert a token: its weight would always be 1, and no gradient reach the router");
   c.require(weight_scale > 0, "weight_scale", "must be above 0");
   c.at_least("load_balance_loss", load_balance_loss, 0);
   c.at_least("z_loss", z_loss, 0);

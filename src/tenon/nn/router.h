@@ -35,7 +35,7 @@ class TopKRouter final : public Router {
   struct Config : Router::Config {
     int64_t top_k = 2;
     RouterScore score = RouterScore::softmax;
-    // A token's weights are divided by their sum.
+    // A token's weights are divided by their sum. Not for a top_k of 1, whose weight that would always make 1.
     bool normalize = true;
     // Then multiplied by this.
     double weight_scale = 1;
