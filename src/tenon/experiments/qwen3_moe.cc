@@ -21,7 +21,8 @@ TENON_FN_TYPE(Qwen3Moe, Trainer::Config(), "a mixture of experts (Qwen Team 2025
               {"warmup_steps", "over which the learning rate rises"},
               {"loss_chunks", "pieces in which logits are made"}, {"expert", "devices that experts are spread over"},
               {"fsdp", "devices that share the parameters; -1: all others"},
-              {"data_path", "a text file, or a folder of them"})
+              {"data_path", "a text file, or a folder of them"},
+              {"data", "a directory that `tenon data prepare` wrote; empty: data_path"})
 
 void Qwen3Moe::check(Checker& c) const {
   c.positive("num_layers", num_layers);
@@ -39,6 +40,7 @@ void Qwen3Moe::check(Checker& c) const {
   c.positive("train_tokens", train_tokens);
   c.at_least("peak_learning_rate", peak_learning_rate, 0);
   c.at_least("warmup_steps", warmup_steps, 0);
+  c.require(data.empty() || data_path == Qwen3Moe().data_path, "data", "must be empty when data_path is set");
 }
 
 namespace {
@@ -72,7 +74,8 @@ Trainer::Config Qwen3Moe::operator()() const {
                             .warmup_steps = warmup_steps,
                             .loss_chunks = loss_chunks,
                             .fsdp = fsdp,
-                            .data_path = data_path}();
+                            .data_path = data_path,
+                            .data = data}();
   c.mesh.expert = expert;
   auto& layer = c.model.as<CausalLm>().decoder.as<Decoder>().pattern.at(0).as<DecoderLayer>();
   auto& attention = layer.attention.as<MultiheadAttention>();

@@ -25,10 +25,12 @@ struct Qwen3Moe {
   // Devices that experts are spread over, and that share each parameter; -1: all others.
   int64_t expert = 1, fsdp = -1;
   std::string data_path = "data/text";
+  // Prepared data to train on in place of data_path.
+  std::string data = {};
   void check(Checker& c) const;
   TENON_FN(num_layers, model_dim, num_heads, num_kv_heads, head_dim, num_experts, top_k, expert_hidden_dim, vocab_size,
            rope_theta, norm_eps, load_balance_loss, capacity_factor, batch_size, sequence_length, train_tokens,
-           peak_learning_rate, warmup_steps, loss_chunks, expert, fsdp, data_path)
+           peak_learning_rate, warmup_steps, loss_chunks, expert, fsdp, data_path, data)
   Trainer::Config operator()() const;
 };
 

@@ -4,6 +4,7 @@
 
 #include "tenon/config/build_part.h"
 #include "tenon/config/registry.h"
+#include "tenon/data/token_dataset.h"
 #include "tenon/experiments/resolve.h"
 #include "tenon/nn/causal_lm.h"
 #include "tenon/nn/mixture_of_experts.h"
@@ -43,6 +44,13 @@ TEST_F(Qwen3MoeTest, Trace) {
             0);
   const Overrides small{.assignments = {"model.decoder.num_layers=1", "args.expert=8"}};
   EXPECT_GT(trace_train_step(config("qwen3_30b_a3b", small), 64).step.flops, 0);
+}
+
+TEST_F(Qwen3MoeTest, TrainsOnPreparedDataWhenGiven) {
+  const Trainer::Config c = config("qwen3_moe_test", {.assignments = {"args.data=tokens/books"}});
+  ASSERT_EQ(c.data.as<TokenDataset>().sources.size(), 1u);
+  EXPECT_EQ(*c.data.as<TokenDataset>().sources[0]->path, "tokens/books");
+  EXPECT_THROW(config("qwen3_moe_test", {.assignments = {"args.data=tokens", "args.data_path=text"}}), Error);
 }
 
 // Any experiment becomes a mixture by a modifier, alone or around what it had.

@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "tenon/base/clock.h"
+#include "tenon/base/file.h"
 #include "tenon/inference/beam_search.h"
 #include "tenon/inference/load_model.h"
 #include "tenon/inference/sampling.h"
+#include "tenon/text/saved_tokenizer.h"
 
 namespace tenon {
 namespace {
@@ -21,13 +23,14 @@ int64_t round_up(int64_t length, int64_t least) {
 // Of prompt and text together.
 int64_t cache_length(int64_t prompt_length, int64_t max_tokens) { return round_up(prompt_length + max_tokens, 16); }
 
-void check_length(int64_t prompt_length, int64_t max_tokens) {
-  const int64_t left = Generator::kMaxLength - prompt_length;
+void check_length(const ModelRunner& runner, int64_t prompt_length, int64_t max_tokens) {
+  const int64_t longest = std::min(Generator::kMaxLength, runner.max_length().value_or(Generator::kMaxLength));
+  const int64_t left = longest - prompt_length;
   if (left < 0) {
     throw Error(ErrorCode::invalid_argument, "the prompt is too long")
         .at("prompt")
         .got(fmt::format("{} tokens", prompt_length))
-        .expected(fmt::format("at most {}", Generator::kMaxLength));
+        .expected(fmt::format("at most {}", longest));
   }
   if (max_tokens < 0 || max_tokens > left) {
     throw Error(ErrorCode::invalid_argument, "the text doesn't fit behind the prompt")
@@ -77,6 +80,15 @@ void prefill(std::span<const std::vector<int64_t>> prompts, int64_t rows, int32_
   }
 }
 
+// Its tokens would be read as others.
+void check_vocabulary(const LanguageModel& model, const Tokenizer& tokenizer, std::string path) {
+  if (tokenizer.vocab_size() <= model.vocab_size()) return;
+  throw Error(ErrorCode::incompatible, "the tokenizer has tokens that the model doesn't know")
+      .at(std::move(path))
+      .got(std::to_string(tokenizer.vocab_size()))
+      .expected(fmt::format("at most {}, the model's vocabulary", model.vocab_size()));
+}
+
 }  // namespace
 
 Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> backend, ParameterSet parameters) {
@@ -85,6 +97,7 @@ Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> back
   warnings_ = checkpoint.warnings();
   std::unique_ptr<LanguageModel> model = load_model(checkpoint);
   tokenizer_ = load_tokenizer(checkpoint);
+  check_vocabulary(*model, *tokenizer_, join_path(checkpoint.path(), kTokenizerFile));
   const std::vector<StateArray> arrays = state_arrays(*model);
   check_compatible(arrays, checkpoint, kLearnerPrefix);
   std::vector<std::string> names;
@@ -100,6 +113,7 @@ Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> back
 Generator::Generator(std::unique_ptr<LanguageModel> model, const std::map<std::string, Literal>& params,
                      std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const Backend> backend)
     : tokenizer_(std::move(tokenizer)) {
+  check_vocabulary(*model, *tokenizer_, "tokenizer");
   std::vector<std::string> names;
   std::vector<Array> arrays;
   for (const ParamInfo& info : describe_state(*model)) {
@@ -178,7 +192,9 @@ BeamOptions beam_options(const GenerateOptions& options, const Tokenizer& tokeni
                                  [&](int64_t token) { return tokenizer.is_special(static_cast<int32_t>(token)); });
   out.is_end = [stops = options.stop, first, &tokenizer](std::span<const int32_t> tokens) {
     const std::string text = tokenizer.decode(tokens, first);
-    return std::any_of(stops.begin(), stops.end(), [&](const std::string& stop) { return text.ends_with(stop); });
+    // A stop may end inside of the last token.
+    return std::any_of(stops.begin(), stops.end(),
+                       [&](const std::string& stop) { return text.find(stop) != std::string::npos; });
   };
   return out;
 }
@@ -261,7 +277,7 @@ GenerateResult Generator::generate(std::string_view prompt, const GenerateOption
                                    const std::function<void(std::string_view)>& on_text) {
   options.check(runner_->vocab_size());
   Texts texts{{prompt_tokens(prompt)}, {options.sampling.seed}, {}};
-  check_length(static_cast<int64_t>(texts.prompts[0].size()), options.max_tokens);
+  check_length(*runner_, static_cast<int64_t>(texts.prompts[0].size()), options.max_tokens);
   if (options.num_beams > 1) {
     const GenerateResult result = search(texts.prompts[0], options);
     if (on_text && !result.text.empty()) on_text(result.text);
@@ -279,7 +295,7 @@ std::vector<GenerateResult> Generator::generate_all(std::span<const std::string>
   std::map<size_t, std::vector<size_t>> by_length;
   for (size_t i = 0; i < prompts.size(); ++i) {
     tokens.push_back(prompt_tokens(prompts[i]));
-    check_length(static_cast<int64_t>(tokens[i].size()), options.max_tokens);
+    check_length(*runner_, static_cast<int64_t>(tokens[i].size()), options.max_tokens);
     if (options.num_beams > 1) results[i] = generate(prompts[i], options);
     by_length[tokens[i].size()].push_back(i);
   }

@@ -33,7 +33,8 @@ class Generator {
   // `incompatible`, or `unsupported` when the model can't write text.
   Generator(const std::string& dir, std::shared_ptr<const Backend> backend,
             ParameterSet parameters = ParameterSet::trained);
-  // From a model and its parameters, named as describe_state does, and its tokenizer. Throws `missing_field`.
+  // From a model and its parameters, named as describe_state does, and its tokenizer. Throws `missing_field`, or
+  // `incompatible` when the tokenizer has more tokens than the model.
   Generator(std::unique_ptr<LanguageModel> model, const std::map<std::string, Literal>& params,
             std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const Backend> backend);
 

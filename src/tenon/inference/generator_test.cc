@@ -472,6 +472,10 @@ TEST_F(GeneratorTest, TheModelMustWriteText) {
   EXPECT_THAT(load_error(ErrorCode::unsupported), AllOf(HasSubstr("MuteModel"), HasSubstr("config.toml")));
   save(byte_lm(StackForm::scan), opinionated_values(StackForm::scan), false);
   EXPECT_THAT(load_error(ErrorCode::unsupported), HasSubstr("has no tokenizer"));
+  CausalLm::Config few = byte_lm(StackForm::scan);
+  few.vocab_size = kByteVocabSize - 1;
+  save(few, initial_values(CausalLm(few), 3));
+  EXPECT_THAT(load_error(ErrorCode::incompatible), AllOf(HasSubstr("tokenizer.toml"), HasSubstr("at most 258")));
 }
 
 TEST_F(GeneratorTest, ParametersMustBeThoseOfTheModel) {

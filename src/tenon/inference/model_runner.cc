@@ -66,6 +66,16 @@ ModelRunner::ModelRunner(std::unique_ptr<LanguageModel> model, std::vector<std::
 
 Array ModelRunner::put(const Literal& value) const { return Array::from_literal(backend_, Mesh(), {}, value); }
 
+std::optional<int64_t> ModelRunner::max_length() const {
+  std::optional<int64_t> out;
+  make_graph({}, [&](const std::vector<Tensor>&) {
+    const Nest none;
+    out = functional(*model_, &LanguageModel::max_length, none, Tensor(), false).result;
+    return std::vector<Tensor>{};
+  });
+  return out;
+}
+
 std::map<std::string, TensorType> ModelRunner::cache_types(int64_t rows, int64_t max_length) const {
   std::map<std::string, TensorType> out;
   make_graph({}, [&](const std::vector<Tensor>&) {

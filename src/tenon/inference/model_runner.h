@@ -5,6 +5,7 @@
 #include <compare>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,8 @@ class ModelRunner {
   ModelRunner(std::unique_ptr<LanguageModel> model, std::vector<std::string> names, std::vector<Array> params,
               std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const Backend> backend);
   int64_t vocab_size() const { return model_->vocab_size(); }
+  // LanguageModel::max_length of the model.
+  std::optional<int64_t> max_length() const;
 
   SequenceBatch start(int64_t rows, int64_t max_length) const;
   // The tokens i32 [rows,1] that follow: sample_token's of `numbers` f32[5] and `keys` u32[rows,2], of text and its end

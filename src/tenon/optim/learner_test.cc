@@ -364,6 +364,16 @@ TEST(Learner, AddLoRATrainsAdaptersAlone) {
     ASSERT_EQ(after.rules.size(), 1u);
     EXPECT_EQ(after.rules[0].as<OptimizerRule>().optimizer, Slot<Optimizer>(adamw));
   }
+  // Once more: the adapters that come are trained as those that are there.
+  Holder::Config twice;
+  twice.learner.as<Learner>().optimizer = adamw;
+  modify(twice, AddLoRA{.rank = 2});
+  const Slot<Optimizer> once = twice.learner.as<Learner>().optimizer;
+  modify(twice, AddLoRA{.rank = 3});
+  EXPECT_EQ(twice.learner.as<Learner>().optimizer, once);
+  Holder::Config frozen;
+  frozen.learner.as<Learner>().optimizer = Frozen::Config{};
+  EXPECT_EQ(error_of([&] { modify(frozen, AddLoRA{}); })->code(), ErrorCode::invalid_argument);
   Linear::Config no_learner;
   EXPECT_EQ(error_of([&] { modify(no_learner, AddLoRA{}); })->code(), ErrorCode::invalid_argument);
   EXPECT_TRUE(no_learner.dot.is<PlainDot>()) << "unchanged";

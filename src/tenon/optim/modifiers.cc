@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "tenon/base/error.h"
@@ -56,6 +57,13 @@ OptimizerRule::Config rule_for(std::string path, const Slot<Optimizer>& optimize
   return rule;
 }
 
+constexpr const char* kAdapters = "\\.lora_[ab]$";
+
+bool trains_adapters(const Slot<OptimizerRule>& rule) {
+  const OptimizerRule::Config& config = rule.as<OptimizerRule>();
+  return config.path.is_set() && *config.path == kAdapters && !config.optimizer.is<Frozen>();
+}
+
 }  // namespace
 
 void Freeze::operator()(AnyConfig& tree) const {
@@ -84,9 +92,19 @@ void AddLoRA::operator()(AnyConfig& tree) const {
   adapter.dropout = dropout;
   wrap(tree, Dot::Config::static_type(), adapter, "dot", NoMatch::is_error, PathPattern(within));
   change_optimizer(tree, "train adapters with", [](Slot<Optimizer>& optimizer) {
+    Slot<Optimizer> of_adapters = optimizer;
+    if (optimizer.is<OptimizerByPath>()) {
+      const OptimizerByPath::Config& several = optimizer.as<OptimizerByPath>();
+      // Adapters that are there already: their rule has the new ones too.
+      if (std::any_of(several.rules.begin(), several.rules.end(), trains_adapters)) return;
+      of_adapters = several.otherwise;
+    }
+    if (of_adapters.is<Frozen>()) {
+      throw Error(ErrorCode::invalid_argument, "nothing would train the adapters: the optimizer for the rest is Frozen")
+          .hint("put AddLoRA before modifiers and rules that freeze parameters");
+    }
     OptimizerByPath::Config by_path;
-    const bool several = optimizer.is<OptimizerByPath>();
-    by_path.rules = {rule_for("\\.lora_[ab]$", several ? optimizer.as<OptimizerByPath>().otherwise : optimizer)};
+    by_path.rules = {rule_for(kAdapters, of_adapters)};
     by_path.otherwise = Frozen::Config{};
     optimizer = by_path;
   });

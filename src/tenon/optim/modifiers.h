@@ -16,7 +16,8 @@ struct Freeze {
 };
 
 // Puts low-rank adapters (LoRA) over the products of linear layers, and trains them alone: the learner's optimizer has
-// them, of several by path the one for the rest; everything else is Frozen.
+// them, of several by path the one for the rest; everything else is Frozen. Where adapters are trained already, the
+// optimizer stays. Throws `invalid_argument` when the optimizer for the rest is Frozen.
 struct AddLoRA {
   int64_t rank = 8;
   double alpha = 16;
