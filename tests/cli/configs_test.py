@@ -38,7 +38,7 @@ class Looking(CommandTest):
 
     def test_doc_and_tree(self):
         self.assertIn("  theta: float; default 10000.0", self.lines("doc", "RotaryQkv"))
-        self.assertIn("implementations: GatedFeedForward, PlainFeedForward", self.lines("doc", "FeedForward"))
+        self.assertIn("implementations: GatedFeedForward, MixtureOfExperts, PlainFeedForward", self.lines("doc", "FeedForward"))
         self.assertIn("FeedForward", self.lines("doc"))
         self.check_error(run("config", "doc", "RotaryQvk"), 2, "unknown_name", "did you mean RotaryQkv?")
         self.assertIn("          qkv: RotaryQkv", self.lines("tree", "llama2_test"))

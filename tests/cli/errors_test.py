@@ -209,7 +209,6 @@ class Runs(CommandTest):
         self.check_error(run("generate", self.root, "--top_k", "-1"), 2, "top_k")
         self.check_error(run("generate", self.root, "--top_p", "0"), 2, "top_p")
         self.check_error(run("generate", self.root, "--stop", ""), 2, "stop")
-        self.check_error(run("generate", self.root, "--stop_token", "999"), 2, "stop_tokens")
         self.check_error(run("generate", self.root, "--num_beams", "2", "--top_k", "5"), 2, "unsupported at top_k")
         self.check_error(run("generate", self.root, "--num_beams", "2", "--num_samples", "2"), 2, "--num_samples")
         self.check_error(run("generate", self.root, "--num_samples", "0"), 2, "--num_samples")

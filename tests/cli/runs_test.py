@@ -48,7 +48,7 @@ class Training(Trained):
         self.assertIn("model.vocab_size = 259\n", out)
         self.assertRegex(out, r"embedding\.weight +\[259,32\]")
         self.assertRegex(out, r"train step: (compiled|loaded from the compile cache) in .*memory on each device")
-        self.assertRegex(out, r"\nstep 20/20  loss [\d.]+  grad_norm [\d.]+  lr \S+  \S+ tokens/s  ETA")
+        self.assertRegex(out, r"\nstep 20/20  loss [\d.]+  grad_norm [\d.]+  lr \S+  \S+ tokens/s  data wait [\d.]+%  RSS .+  ETA")
         self.assertRegex(out.splitlines()[-1], FINAL)
         self.assertLess(out.index("memory on each device"), out.index("step 1/20"))
         losses = metrics(self.base)
@@ -208,6 +208,7 @@ class Generating(Trained):
         stopped = self.generate("--temperature", 0, "--max_tokens", 20, "--stop", stop)
         self.assertEqual(stopped, greedy[: greedy.index(stop, len(self.PROMPT))] + "\n")
         self.check_error(run("generate", self.base, "--parameters", "means"), 5, "not_found", "learner.ema")
+        self.check_error(run("generate", self.base, "--stop_token", "999"), 2, "stop_tokens", "0 to 258")
 
     def test_needs_the_directory_alone(self):
         want = self.generate()
