@@ -50,14 +50,15 @@ void check_fits(const Path& path, const ConfigType& type, const ConfigType& inte
 // Exchanges what is in slots, from the innermost out.
 class Exchanger : public TreeVisitor {
  public:
-  Exchanger(const ConfigType& from, const AnyConfig& to, const PathPattern& within)
-      : from_(from), to_(to), within_(within) {}
+  Exchanger(const ConfigType& from, const AnyConfig& to, const PathPattern& within, const ConfigType* but_not = nullptr)
+      : from_(from), to_(to), within_(within), but_not_(but_not) {}
 
   void after(const Path& path, const ValueRef& value) override {
     if (value.kind() != Kind::slot || !within_.covers(path)) return;
     const auto& slot = value.as<SlotType>();
     const AnyConfig* current = slot.get(value.data);
     if (current == nullptr || !current->type().is_a(from_)) return;
+    if (but_not_ != nullptr && current->type().is_a(*but_not_)) return;
     check_fits(path, to_.type(), slot.interface(), "the replacement");
     std::unique_ptr<AnyConfig> next = clone(to_);
     fill(path, *current, *next);
@@ -68,7 +69,9 @@ class Exchanger : public TreeVisitor {
   // Throws when there was nothing.
   int64_t count(NoMatch no_match, std::string_view verb) const {
     if (count_ != 0 || no_match == NoMatch::is_allowed) return count_;
-    throw Error(ErrorCode::invalid_argument, fmt::format("nothing to {}: the tree has no {}", verb, from_.name()));
+    const std::string within = within_.text();
+    throw Error(ErrorCode::invalid_argument, fmt::format("nothing to {}: the tree has no {}{}", verb, from_.name(),
+                                                         within == "**" ? "" : " within " + within));
   }
 
  protected:
@@ -79,6 +82,7 @@ class Exchanger : public TreeVisitor {
   const ConfigType& from_;
   const AnyConfig& to_;
   const PathPattern& within_;
+  const ConfigType* but_not_;
   int64_t count_ = 0;
 };
 
@@ -130,10 +134,10 @@ void carry_over(const AnyConfig& old, AnyConfig& next) {
 }
 
 int64_t replace(AnyConfig& tree, const ConfigType& from, const AnyConfig& to, NoMatch no_match,
-                const PathPattern& within) {
+                const PathPattern& within, const ConfigType* but_not) {
   // A copy: `to` may lie inside the tree.
   const std::unique_ptr<AnyConfig> replacement = clone(to);
-  Replacer replacer(from, *replacement, within);
+  Replacer replacer(from, *replacement, within, but_not);
   walk(tree, replacer);
   return replacer.count(no_match, "replace");
 }

@@ -18,10 +18,10 @@ void carry_over(const AnyConfig& old, AnyConfig& next);
 
 // Replaces every config in the tree whose module is a `from` (an interface matches what implements it) by `to`, with
 // what carry_over keeps: bottom-up, never looking into what was put in. Only where `within` covers the path. The root
-// itself stays. Returns how many were replaced. Throws `wrong_type` at the slot that `to` doesn't fit, and
-// `invalid_argument` when nothing matches.
+// itself stays, and so does what is a `but_not`, though not what is in it. Returns how many were replaced. Throws
+// `wrong_type` at the slot that `to` doesn't fit, and `invalid_argument` when nothing matches.
 int64_t replace(AnyConfig& tree, const ConfigType& from, const AnyConfig& to, NoMatch no_match = NoMatch::is_error,
-                const PathPattern& within = PathPattern("**"));
+                const PathPattern& within = PathPattern("**"), const ConfigType* but_not = nullptr);
 
 // replace<RoPE>(tree, NoPositions::Config{}).
 template <class From>

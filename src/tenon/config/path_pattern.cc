@@ -49,4 +49,6 @@ PathPattern::PathPattern(std::string_view text) : parts_(split(text, '.')) {
 bool PathPattern::matches(const Path& path) const { return match(parts_, path, false); }
 bool PathPattern::covers(const Path& path) const { return match(parts_, path, true); }
 
+std::string PathPattern::text() const { return join(parts_, "."); }
+
 }  // namespace tenon

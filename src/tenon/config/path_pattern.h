@@ -18,6 +18,7 @@ class PathPattern {
   bool matches(const Path& path) const;
   // Whether it matches the path or what the path lies in.
   bool covers(const Path& path) const;
+  std::string text() const;
 
  private:
   std::vector<std::string> parts_;

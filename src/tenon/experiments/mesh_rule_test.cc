@@ -9,6 +9,9 @@
 #include "tenon/config/registry.h"
 #include "tenon/experiments/resolve.h"
 #include "tenon/ir/testing/errors.h"
+#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/lora.h"
+#include "tenon/nn/quantized_dot.h"
 #include "tenon/trainer/modifiers.h"
 
 namespace tenon {
@@ -184,6 +187,12 @@ TEST_F(MeshRulesTest, EveryModifierOfTheModel) {
                     HasSubstr("attention.output.dot.dot.type: (none) -> \"PlainDot\""), Not(HasSubstr("model.head")),
                     HasSubstr("optimizer.rules.0.optimizer.type: (none) -> \"AdamW\""),
                     HasSubstr("optimizer.otherwise.type: (none) -> \"Frozen\"")));
+  const Resolved both =
+      resolve(experiments_.find("llama2_7b"),
+              {.modifiers = {"AddLoRA{rank = 4}", "UseDot{dot.type = 'Int8Dot', within = 'model.head'}"}});
+  const auto& head = both.config.model.as<CausalLm>().head.as<LinearHead>().linear->dot;
+  ASSERT_TRUE(head.is<LoRA>()) << "adapters stay";
+  EXPECT_TRUE(head.as<LoRA>().dot.is<Int8Dot>());
   EXPECT_THAT(changes("SetField{path = '**.qkv.theta', value = 5e5}"), HasSubstr("qkv.theta: 10000.0 -> 5e5"));
   EXPECT_THAT(changes("ScaleBatch{factor = 0.5}"), HasSubstr("data.batch_size: 1024 -> 512"));
   EXPECT_THAT(changes("ScaleDimension{field = 'model_dim', factor = 0.5}"), HasSubstr("model_dim: 4096 -> 2048"));

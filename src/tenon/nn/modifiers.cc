@@ -6,6 +6,7 @@
 #include "tenon/config/modify.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/tree.h"
+#include "tenon/nn/lora.h"
 
 namespace tenon {
 
@@ -99,7 +100,8 @@ void UseAttention::operator()(AnyConfig& tree) const {
 }
 
 void UseDot::operator()(AnyConfig& tree) const {
-  replace(tree, Dot::Config::static_type(), dot.get(), NoMatch::is_error, PathPattern(within));
+  replace(tree, Dot::Config::static_type(), dot.get(), NoMatch::is_error, PathPattern(within),
+          &LoRA::Config::static_type());
 }
 
 }  // namespace tenon

@@ -34,7 +34,7 @@ struct UseAttention {
   void operator()(AnyConfig& tree) const;
 };
 
-// Computes all products of linear layers so: where quantization goes.
+// Computes all products of linear layers so: where quantization goes. Adapters (LoRA) stay, over the new product.
 struct UseDot {
   Slot<Dot> dot;
   std::string within = "**";
