@@ -31,6 +31,7 @@ void Llama::check(Checker& c) const {
   c.positive("num_layers", num_layers);
   c.positive("model_dim", model_dim);
   c.positive("num_heads", num_heads);
+  c.positive("num_kv_heads", num_kv_heads);
   c.positive("hidden_dim", hidden_dim);
   c.positive("vocab_size", vocab_size);
   check_batch_shape(c, batch_size, sequence_length);

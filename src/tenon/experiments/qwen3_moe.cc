@@ -24,26 +24,27 @@ TENON_FN_TYPE(Qwen3Moe, Trainer::Config(), "a mixture of experts (Qwen Team 2025
               {"data_path", "a text file, or a folder of them"},
               {"data", "a directory that `tenon data prepare` wrote; empty: data_path"})
 
-void Qwen3Moe::check(Checker& c) const {
-  c.positive("num_layers", num_layers);
-  c.positive("model_dim", model_dim);
-  c.positive("num_heads", num_heads);
-  c.positive("num_kv_heads", num_kv_heads);
-  c.positive("head_dim", head_dim);
-  c.positive("num_experts", num_experts);
-  c.positive("top_k", top_k);
-  c.at_most("top_k", top_k, num_experts);
-  c.positive("expert_hidden_dim", expert_hidden_dim);
-  c.positive("vocab_size", vocab_size);
-  c.require(capacity_factor > 0, "capacity_factor", "must be above 0");
-  check_batch_shape(c, batch_size, sequence_length);
-  c.positive("train_tokens", train_tokens);
-  c.at_least("peak_learning_rate", peak_learning_rate, 0);
-  c.at_least("warmup_steps", warmup_steps, 0);
-  c.require(data.empty() || data_path == Qwen3Moe().data_path, "data", "must be empty when data_path is set");
-}
-
 namespace {
+
+// A Llama but for its feed-forwards, the width of its heads and the norms of queries and keys.
+Llama llama_of(const Qwen3Moe& args) {
+  return {.num_layers = args.num_layers,
+          .model_dim = args.model_dim,
+          .num_heads = args.num_heads,
+          .num_kv_heads = args.num_kv_heads,
+          .vocab_size = args.vocab_size,
+          .rope_theta = args.rope_theta,
+          .norm_eps = args.norm_eps,
+          .batch_size = args.batch_size,
+          .sequence_length = args.sequence_length,
+          .train_tokens = args.train_tokens,
+          .peak_learning_rate = args.peak_learning_rate,
+          .warmup_steps = args.warmup_steps,
+          .loss_chunks = args.loss_chunks,
+          .fsdp = args.fsdp,
+          .data_path = args.data_path,
+          .data = args.data};
+}
 
 MixtureOfExperts::Config mixture(const Qwen3Moe& args) {
   MixtureOfExperts::Config c;
@@ -58,24 +59,18 @@ MixtureOfExperts::Config mixture(const Qwen3Moe& args) {
 
 }  // namespace
 
-// A Llama but for its feed-forwards, the width of its heads and the norms of queries and keys.
+void Qwen3Moe::check(Checker& c) const {
+  llama_of(*this).check(c);
+  c.positive("head_dim", head_dim);
+  c.positive("num_experts", num_experts);
+  c.positive("top_k", top_k);
+  c.at_most("top_k", top_k, num_experts);
+  c.positive("expert_hidden_dim", expert_hidden_dim);
+  c.require(capacity_factor > 0, "capacity_factor", "must be above 0");
+}
+
 Trainer::Config Qwen3Moe::operator()() const {
-  Trainer::Config c = Llama{.num_layers = num_layers,
-                            .model_dim = model_dim,
-                            .num_heads = num_heads,
-                            .num_kv_heads = num_kv_heads,
-                            .vocab_size = vocab_size,
-                            .rope_theta = rope_theta,
-                            .norm_eps = norm_eps,
-                            .batch_size = batch_size,
-                            .sequence_length = sequence_length,
-                            .train_tokens = train_tokens,
-                            .peak_learning_rate = peak_learning_rate,
-                            .warmup_steps = warmup_steps,
-                            .loss_chunks = loss_chunks,
-                            .fsdp = fsdp,
-                            .data_path = data_path,
-                            .data = data}();
+  Trainer::Config c = llama_of(*this)();
   c.mesh.expert = expert;
   auto& layer = c.model.as<CausalLm>().decoder.as<Decoder>().pattern.at(0).as<DecoderLayer>();
   auto& attention = layer.attention.as<MultiheadAttention>();
