@@ -41,6 +41,12 @@ void check_fall(Checker& c, int64_t total_steps, double final_ratio) {
   c.require(final_ratio >= 0 && final_ratio <= 1, "final_ratio", "must be in [0, 1]");
 }
 
+void check_rise_and_fall(Checker& c, double peak, int64_t warmup_steps, int64_t total_steps, double final_ratio) {
+  check_rise(c, peak, warmup_steps);
+  check_fall(c, total_steps, final_ratio);
+  c.require(warmup_steps <= total_steps, "warmup_steps", "must be at most total_steps");
+}
+
 double rise(int64_t step, int64_t warmup_steps) {
   return step + 1 >= warmup_steps ? 1 : static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
 }
@@ -62,21 +68,13 @@ double rise_and_fall(int64_t step, int64_t warmup_steps, int64_t total_steps, do
 
 }  // namespace
 
-void CosineWithWarmup::check(Checker& c) const {
-  check_rise(c, peak, warmup_steps);
-  check_fall(c, total_steps, final_ratio);
-  c.require(warmup_steps <= total_steps, "warmup_steps", "must be at most total_steps");
-}
+void CosineWithWarmup::check(Checker& c) const { check_rise_and_fall(c, peak, warmup_steps, total_steps, final_ratio); }
 
 double CosineWithWarmup::operator()(int64_t step) const {
   return peak * rise_and_fall(step, warmup_steps, total_steps, final_ratio, DecayShape::cosine);
 }
 
-void LinearWithWarmup::check(Checker& c) const {
-  check_rise(c, peak, warmup_steps);
-  check_fall(c, total_steps, final_ratio);
-  c.require(warmup_steps <= total_steps, "warmup_steps", "must be at most total_steps");
-}
+void LinearWithWarmup::check(Checker& c) const { check_rise_and_fall(c, peak, warmup_steps, total_steps, final_ratio); }
 
 double LinearWithWarmup::operator()(int64_t step) const {
   return peak * rise_and_fall(step, warmup_steps, total_steps, final_ratio, DecayShape::linear);
