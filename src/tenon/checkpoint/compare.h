@@ -20,7 +20,7 @@ struct CheckpointDifference {
   std::vector<std::string> only_before, only_after;
   std::vector<ChangedTensor> types;   // another shape or dtype
   std::vector<ChangedTensor> values;  // the same type and other bytes
-  int64_t equal = 0;                  // tensors that are the same to the bit
+  int64_t equal = 0;                  // tensors of the same type and CRC-32C
   bool same_tree() const { return only_before.empty() && only_after.empty() && types.empty(); }
 };
 

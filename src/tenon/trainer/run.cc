@@ -8,6 +8,7 @@
 #include "tenon/base/file.h"
 #include "tenon/base/span.h"
 #include "tenon/base/text.h"
+#include "tenon/base/utf8.h"
 #include "tenon/config/text.h"
 #include "tenon/data/prefetch.h"
 #include "tenon/text/saved_tokenizer.h"
@@ -258,7 +259,12 @@ SaveRequest Run::save_request() {
                           step_, quote_text(config_.keep.best_metric)));
   }
   for (const auto& [name, hook] : hooks_) {
-    if (std::string state = hook->state(); !state.empty()) request.metadata["hook." + name] = std::move(state);
+    std::string state = hook->state();
+    if (state.empty()) continue;
+    if (!is_utf8(state)) {
+      throw Error(ErrorCode::invalid_argument, "the state of a hook must be UTF-8").at("hooks." + name);
+    }
+    request.metadata["hook." + name] = std::move(state);
   }
   return request;
 }

@@ -34,6 +34,9 @@ class RestoreTest : public RunTest {
 };
 
 TEST_F(RestoreTest, AnotherOptimizerStartsAnew) {
+  new_optimizer_ = true;
+  EXPECT_EQ(failure("run", config(5)).code(), ErrorCode::not_found);
+  new_optimizer_ = false;
   run("run", config(5));
   Trainer::Config c = config(6);
   other_optimizer(c);

@@ -44,8 +44,10 @@ void Run::open_dir() {
 void Run::find_checkpoint() {
   const std::vector<int64_t> steps = list_steps(options_.dir).value();
   if (steps.empty()) {
-    if (options_.resume == Resume::must) {
-      throw Error(ErrorCode::not_found, "there is no checkpoint to resume from").at(options_.dir);
+    if (options_.resume == Resume::must || options_.new_optimizer) {
+      throw Error(ErrorCode::not_found, "there is no checkpoint to resume from")
+          .at(options_.dir)
+          .hint(options_.new_optimizer ? "leave --new_optimizer out: a new run has a new optimizer anyway" : "");
     }
     return;
   }

@@ -125,6 +125,16 @@ class SavesWhenStale final : public StepHook {
 };
 TENON_MODULE(SavesWhenStale, StepHook, "for tests")
 
+class SpoiledState final : public StepHook {
+ public:
+  struct Config : StepHook::Config {
+    TENON_CONFIG()
+  };
+  explicit SpoiledState(const Config&) {}
+  std::string state() const override { return "\xff"; }
+};
+TENON_MODULE(SpoiledState, StepHook, "for tests")
+
 class HookRunTest : public RunTest {
  protected:
   Trainer::Config with(int64_t steps, const Recorder::Config& recorder) const {
@@ -189,6 +199,10 @@ TEST_F(HookRunTest, ErrorsHaveTheHooksPath) {
   stopping.metric = "evil/loss";
   c.hooks["early"] = stopping;
   EXPECT_EQ(failure("run", c).path(), "hooks.early.metric");
+  Registry::global().add<SpoiledState>();
+  c.hooks = {};
+  c.hooks["spoiled"] = SpoiledState::Config{};
+  EXPECT_EQ(failure("spoiled", c).path(), "hooks.spoiled");
 }
 
 // A mistake that the last evaluation finds costs no training; and what was never logged has its loss all the same.
