@@ -276,4 +276,16 @@ std::string random_suffix() {
   return fmt::format("{:08x}{:08x}", device(), device());
 }
 
+bool is_plain_file_name(std::string_view name) {
+  const auto fits = [](char c) { return c != '/' && c != '\\' && static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; };
+  return !name.empty() && name.size() <= 255 && name.front() != '.' && std::all_of(name.begin(), name.end(), fits);
+}
+
+RemoveAtEnd::~RemoveAtEnd() {
+  try {
+    static_cast<void>(remove_tree(path_).ok());
+  } catch (...) {
+  }
+}
+
 }  // namespace tenon

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tenon/base/file_descriptor.h"
@@ -71,6 +72,18 @@ Status rename_dir(const std::string& from, const std::string& to);
 Status exchange_dirs(const std::string& a, const std::string& b);
 // Removes a file or a directory with everything in it; fine when there is nothing. Never follows symbolic links.
 Status remove_tree(const std::string& path);
+// Removes a directory at the end of a scope, whatever happens; errors don't matter.
+class [[nodiscard]] RemoveAtEnd {
+ public:
+  explicit RemoveAtEnd(std::string path) : path_(std::move(path)) {}
+  ~RemoveAtEnd();
+  RemoveAtEnd(const RemoveAtEnd&) = delete;
+
+ private:
+  std::string path_;
+};
+// A name that is safe inside a directory whoever wrote it: not empty, no leading dot, no slash, no control characters.
+bool is_plain_file_name(std::string_view name);
 // Names in a directory, sorted.
 Result<std::vector<std::string>> list_dir(const std::string& path);
 bool exists(const std::string& path);

@@ -189,5 +189,12 @@ TEST_F(FileTest, OneHolderOfALock) {
   EXPECT_TRUE(LockFile::acquire(path("LOCK")).ok());
 }
 
+TEST_F(FileTest, PlainNames) {
+  for (const char* name : {"config.toml", "a", "a b", "ü"}) EXPECT_TRUE(is_plain_file_name(name)) << name;
+  for (const char* name : {"", ".", "..", ".a", "a/b", "/a", "a\\b", "a\nb"}) EXPECT_FALSE(is_plain_file_name(name));
+  EXPECT_FALSE(is_plain_file_name(std::string("a\0b", 3)));
+  EXPECT_FALSE(is_plain_file_name(std::string(256, 'a')));
+}
+
 }  // namespace
 }  // namespace tenon

@@ -27,24 +27,6 @@ bool is_aside_name(std::string_view name) {
   return hex && front.ends_with(kAside) && parse_step_dir_name(front.substr(0, front.size() - kAside.size()));
 }
 
-// Removes a directory at the end of a scope, whatever happens; errors don't matter, the next writer tries again.
-class RemoveAtEnd {
- public:
-  explicit RemoveAtEnd(std::string path) : path_(std::move(path)) {}
-  RemoveAtEnd(const RemoveAtEnd&) = delete;
-  RemoveAtEnd& operator=(const RemoveAtEnd&) = delete;
-  ~RemoveAtEnd() {
-    try {
-      const Status removed = remove_tree(path_);
-      static_cast<void>(removed);
-    } catch (...) {
-    }
-  }
-
- private:
-  std::string path_;
-};
-
 void check_request(const SaveRequest& request) {
   if (request.step < 0)
     throw Error(ErrorCode::invalid_argument, "a step is negative").got(std::to_string(request.step));

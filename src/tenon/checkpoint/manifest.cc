@@ -6,7 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tenon/base/hash.h"
+#include "tenon/base/file.h"
+#include "tenon/base/sealed_json.h"
 #include "tenon/base/text.h"
 
 namespace tenon {
@@ -15,10 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "tenon-checkpoint";
-constexpr std::string_view kOpening = "{\"manifest\": ";
-constexpr size_t kTrailerLength = 24;
-
-std::string trailer(std::string_view body) { return fmt::format(",\n\"crc32c\": \"{:08x}\"}}\n", crc32c(body)); }
+constexpr std::string_view kName = "manifest";
 
 Error damaged(const std::string& why) { return Error(ErrorCode::damaged, "the manifest is damaged: " + why); }
 
@@ -73,11 +71,6 @@ Manifest read(const Json& json) {
 
 }  // namespace
 
-bool is_plain_file_name(std::string_view name) {
-  const auto fits = [](char c) { return c != '/' && c != '\\' && static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; };
-  return !name.empty() && name.size() <= 255 && name.front() != '.' && std::all_of(name.begin(), name.end(), fits);
-}
-
 std::string format_manifest(const Manifest& manifest) {
   Json files = Json::object(), tensors = Json::object();
   for (const auto& [name, file] : manifest.files) files[name] = {{"bytes", file.bytes}, {"crc32c", file.crc}};
@@ -86,19 +79,16 @@ std::string format_manifest(const Manifest& manifest) {
                      {"step", manifest.step}, {"metadata", Json(manifest.metadata)},
                      {"files", files},        {"tensors", tensors}};
   try {
-    const std::string body = std::string(kOpening) + json.dump(1);
-    return body + trailer(body);
+    return seal_json(kName, json.dump(1));
   } catch (const Json::exception&) {
     throw Error(ErrorCode::invalid_argument, "names and metadata of a checkpoint must be UTF-8");
   }
 }
 
 Result<Manifest> parse_manifest(std::string_view text) {
-  if (text.size() < kOpening.size() + kTrailerLength) return damaged("it is cut");
-  const std::string_view body = text.substr(0, text.size() - kTrailerLength);
-  if (text.substr(body.size()) != trailer(body)) return damaged("its checksum doesn't fit");
-  if (!body.starts_with(kOpening)) return damaged("it doesn't start as it should");
-  const Json json = Json::parse(body.substr(kOpening.size()), nullptr, false);
+  const Result<std::string_view> sealed = unseal_json(kName, text);
+  if (!sealed.ok()) return damaged(sealed.error().message());
+  const Json json = Json::parse(*sealed, nullptr, false);
   if (json.is_discarded()) return damaged("it isn't JSON");
   try {
     return read(json);

@@ -29,9 +29,6 @@ struct Manifest {
   std::map<std::string, TensorRecord> tensors;
 };
 
-// A name of a file within a checkpoint: not empty, no leading dot, no slash, no control characters.
-bool is_plain_file_name(std::string_view name);
-
 // JSON that ends with the CRC-32C of everything in front of it. Throws `invalid_argument` on text that isn't UTF-8.
 std::string format_manifest(const Manifest& manifest);
 // `damaged` for any changed byte and for contents that contradict each other; `unsupported` for a newer version.

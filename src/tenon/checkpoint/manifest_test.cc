@@ -98,13 +98,6 @@ TEST(ManifestTest, AnotherVersionIsNotDamage) {
   EXPECT_EQ(newer.error().code(), ErrorCode::unsupported);
 }
 
-TEST(ManifestTest, PlainNames) {
-  for (const char* name : {"config.toml", "a", "a b", "ü"}) EXPECT_TRUE(is_plain_file_name(name)) << name;
-  for (const char* name : {"", ".", "..", ".a", "a/b", "/a", "a\\b", "a\nb"}) EXPECT_FALSE(is_plain_file_name(name));
-  EXPECT_FALSE(is_plain_file_name(std::string("a\0b", 3)));
-  EXPECT_FALSE(is_plain_file_name(std::string(256, 'a')));
-}
-
 TEST(ManifestTest, TextMustBeUtf8) {
   Manifest manifest;
   manifest.metadata["a"] = "\xff";

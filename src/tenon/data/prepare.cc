@@ -54,23 +54,6 @@ std::vector<RawText> next_chunk(TextReader& reader) {
   return chunk;
 }
 
-// Removes a directory at the end of a scope, whatever happens.
-class RemoveAtEnd {
- public:
-  explicit RemoveAtEnd(std::string path) : path_(std::move(path)) {}
-  RemoveAtEnd(const RemoveAtEnd&) = delete;
-  RemoveAtEnd& operator=(const RemoveAtEnd&) = delete;
-  ~RemoveAtEnd() {
-    try {
-      static_cast<void>(remove_tree(path_).ok());
-    } catch (...) {
-    }
-  }
-
- private:
-  std::string path_;
-};
-
 void check_out(const std::string& out) {
   if (!exists(out) || (is_dir(out) && list_dir(out).value().empty())) return;
   throw Error(ErrorCode::invalid_argument, "there is something already where prepared data should go")

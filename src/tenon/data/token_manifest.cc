@@ -5,7 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tenon/base/hash.h"
+#include "tenon/base/file.h"
+#include "tenon/base/sealed_json.h"
 #include "tenon/base/text.h"
 
 namespace tenon {
@@ -15,10 +16,7 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "tenon-tokens";
 constexpr uint64_t kVersion = 1;
-constexpr std::string_view kOpening = "{\"tokens\": ";
-constexpr size_t kTrailerLength = 24;
-
-std::string trailer(std::string_view body) { return fmt::format(",\n\"crc32c\": \"{:08x}\"}}\n", crc32c(body)); }
+constexpr std::string_view kName = "tokens";
 
 Error damaged(const std::string& why) {
   return Error(ErrorCode::damaged, "the list of prepared data is damaged: " + why)
@@ -41,10 +39,6 @@ std::string text(const Json& object, const char* key) {
   const Json& value = member(object, key);
   if (!value.is_string()) throw damaged(fmt::format("{} is not text", key));
   return value.get<std::string>();
-}
-
-bool is_plain_name(std::string_view name) {
-  return !name.empty() && name.size() <= 255 && name.front() != '.' && name.find_first_of("/\\") == name.npos;
 }
 
 TokenManifest read(const Json& json) {
@@ -70,7 +64,7 @@ TokenManifest read(const Json& json) {
   const Json& files = member(json, "tokenizer_files");
   if (!files.is_object()) throw damaged("tokenizer_files is not an object");
   for (const auto& [name, crc] : files.items()) {
-    if (!is_plain_name(name)) throw damaged("the file name " + quote_text(name));
+    if (!is_plain_file_name(name)) throw damaged("the file name " + quote_text(name));
     out.tokenizer_files[name] = static_cast<uint32_t>(number(crc, "a checksum", kMax32));
   }
   return out;
@@ -90,16 +84,13 @@ std::string format_token_manifest(const TokenManifest& manifest) {
                      {"tokenizer", manifest.tokenizer},
                      {"tokenizer_files", Json(manifest.tokenizer_files)},
                      {"shards", shards}};
-  const std::string body = std::string(kOpening) + json.dump(1);
-  return body + trailer(body);
+  return seal_json(kName, json.dump(1));
 }
 
 Result<TokenManifest> parse_token_manifest(std::string_view text) {
-  if (text.size() < kOpening.size() + kTrailerLength) return damaged("it is cut");
-  const std::string_view body = text.substr(0, text.size() - kTrailerLength);
-  if (text.substr(body.size()) != trailer(body)) return damaged("its checksum doesn't fit");
-  if (!body.starts_with(kOpening)) return damaged("it doesn't start as it should");
-  const Json json = Json::parse(body.substr(kOpening.size()), nullptr, false);
+  const Result<std::string_view> sealed = unseal_json(kName, text);
+  if (!sealed.ok()) return damaged(sealed.error().message());
+  const Json json = Json::parse(*sealed, nullptr, false);
   if (json.is_discarded()) return damaged("it isn't JSON");
   try {
     return read(json);
