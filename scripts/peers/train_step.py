@@ -100,28 +100,33 @@ class Tenon:
         self.errors = open(os.path.join(self.run.name, "errors"), "w+")
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.errors)
         atexit.register(self.process.kill)
-        self.done, self.host = 0, []
+        self.records, self.offset, self.done, self.host = [], 0, 0, []
         self.seconds(2)  # compiles, and touches memory
 
-    def records(self):
-        """What the run has logged of each step, whole lines only."""
+    def read_records(self):
+        """Adds what the run has logged of steps since, whole lines only."""
         try:
-            with open(os.path.join(self.run.name, "metrics.jsonl")) as lines:
-                return [json.loads(line) for line in lines if line.endswith("\n")]
+            with open(os.path.join(self.run.name, "metrics.jsonl"), "rb") as lines:
+                lines.seek(self.offset)
+                while (line := lines.readline()).endswith(b"\n"):
+                    self.records.append(json.loads(line))
+                    self.offset += len(line)
         except FileNotFoundError:
-            return []
+            pass
 
     def seconds(self, steps):
         self.process.send_signal(signal.SIGCONT)
-        # The first step it ends is the one it was stopped in.
-        while len(records := self.records()) < self.done + 1 + steps:
+        # The first step it ends is the one it was stopped in. Seldom enough to take no time from it.
+        while len(self.records) < self.done + 1 + steps:
             if self.process.poll() is not None:
                 self.errors.seek(0)
                 raise SystemExit(f"bench: {' '.join(self.process.args)}\n{self.errors.read()}")
-            time.sleep(0.02)
+            time.sleep(0.1)
+            self.read_records()
         self.process.send_signal(signal.SIGSTOP)
-        timed = records[self.done + 1:self.done + 1 + steps]
-        self.done = len(self.records())
+        timed = self.records[self.done + 1:self.done + 1 + steps]
+        self.read_records()
+        self.done = len(self.records)
         with open(f"/proc/{self.process.pid}/status") as status:
             self.peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
         self.host += [r["train/host_ms"] for r in timed]
