@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "fuzz.h"
+#include "tenon/base/file.h"
 #include "tenon/base/hash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
