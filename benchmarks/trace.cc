@@ -10,7 +10,7 @@
 #include "tenon/base/clock.h"
 #include "tenon/config/build_part.h"
 #include "tenon/experiments/llama.h"
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/trainer/train_step.h"
 #include "tenon/trainer/trainer.h"
 

@@ -7,7 +7,7 @@
 #include "tenon/experiments/austen.h"
 #include "tenon/experiments/experiment.h"
 #include "tenon/ir/ops.h"
-#include "tenon/nn/feed_forward.h"
+#include "tenon/nn/basic/feed_forward.h"
 
 namespace example {
 

@@ -7,7 +7,7 @@
 #include "tenon/config/registry.h"
 #include "tenon/experiments/austen.h"
 #include "tenon/experiments/experiment.h"
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/pjrt/plugin.h"
 
 namespace tenon {

@@ -1,6 +1,6 @@
 // What modules refuse at compile time. Without any FAIL_ macro it compiles; with one it must not.
-#include "tenon/nn/decoder.h"
 #include "tenon/nn/functional.h"
+#include "tenon/nn/language/decoder.h"
 
 namespace tenon {
 

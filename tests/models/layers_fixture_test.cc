@@ -9,11 +9,11 @@
 #include "fixture.h"
 #include "tenon/autodiff/functional.h"
 #include "tenon/ir/ops.h"
-#include "tenon/nn/causal_lm.h"
-#include "tenon/nn/cross_decoder_layer.h"
-#include "tenon/nn/encoder_decoder.h"
 #include "tenon/nn/functional.h"
-#include "tenon/nn/parallel_layer.h"
+#include "tenon/nn/language/causal_lm.h"
+#include "tenon/nn/language/encoder_decoder.h"
+#include "tenon/nn/transformer/cross_decoder_layer.h"
+#include "tenon/nn/transformer/parallel_layer.h"
 #include "tenon/pjrt/plugin.h"
 
 namespace tenon {

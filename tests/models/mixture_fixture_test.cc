@@ -5,8 +5,8 @@
 #include "fixture.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/experts/mixture_of_experts.h"
 #include "tenon/nn/functional.h"
-#include "tenon/nn/mixture_of_experts.h"
 #include "tenon/pjrt/plugin.h"
 
 namespace tenon {

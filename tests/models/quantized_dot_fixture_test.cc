@@ -3,9 +3,9 @@
 
 #include "fixture.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/basic/linear.h"
+#include "tenon/nn/dot/quantized_dot.h"
 #include "tenon/nn/functional.h"
-#include "tenon/nn/linear.h"
-#include "tenon/nn/quantized_dot.h"
 
 namespace tenon {
 namespace {

@@ -14,7 +14,7 @@
 #include "tenon/data/text_dataset.h"
 #include "tenon/experiments/golden.h"
 #include "tenon/ir/testing/errors.h"
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 
 namespace tenon {
 namespace {

@@ -7,7 +7,7 @@
 #include "tenon/config/define.h"
 #include "tenon/data/text_dataset.h"
 #include "tenon/data/token_dataset.h"
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/optim/adamw.h"
 #include "tenon/optim/learner.h"
 

@@ -1,8 +1,8 @@
 // The sizes, with their published hyperparameters. Batches and tokens, published in millions and trillions, are taken
 // as 2^22 or 2^24 tokens and as powers of ten.
 #include "tenon/experiments/llama.h"
+#include "tenon/nn/dot/quantized_dot.h"
 #include "tenon/nn/modifiers.h"
-#include "tenon/nn/quantized_dot.h"
 
 namespace tenon {
 namespace {

@@ -8,7 +8,7 @@
 #include "tenon/config/text.h"
 #include "tenon/data/token_dataset.h"
 #include "tenon/experiments/resolve.h"
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/optim/learner.h"
 #include "tenon/trainer/trace_step.h"
 

@@ -9,9 +9,9 @@
 #include "tenon/config/registry.h"
 #include "tenon/experiments/resolve.h"
 #include "tenon/ir/testing/errors.h"
-#include "tenon/nn/causal_lm.h"
-#include "tenon/nn/lora.h"
-#include "tenon/nn/quantized_dot.h"
+#include "tenon/nn/dot/lora.h"
+#include "tenon/nn/dot/quantized_dot.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/trainer/modifiers.h"
 
 namespace tenon {

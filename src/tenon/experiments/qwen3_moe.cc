@@ -3,8 +3,8 @@
 #include "tenon/config/define.h"
 #include "tenon/data/text_dataset.h"
 #include "tenon/experiments/llama.h"
-#include "tenon/nn/causal_lm.h"
-#include "tenon/nn/mixture_of_experts.h"
+#include "tenon/nn/experts/mixture_of_experts.h"
+#include "tenon/nn/language/causal_lm.h"
 
 namespace tenon {
 

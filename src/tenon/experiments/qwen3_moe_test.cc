@@ -6,8 +6,8 @@
 #include "tenon/config/registry.h"
 #include "tenon/data/token_dataset.h"
 #include "tenon/experiments/resolve.h"
-#include "tenon/nn/causal_lm.h"
-#include "tenon/nn/mixture_of_experts.h"
+#include "tenon/nn/experts/mixture_of_experts.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/trainer/trace_step.h"
 
 namespace tenon {

@@ -8,7 +8,7 @@
 #include "tenon/config/modify.h"
 #include "tenon/config/registry.h"
 #include "tenon/experiments/resolve.h"
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/trainer/trace_step.h"
 
 namespace tenon {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/runtime/jit.h"
 #include "tenon/text/tokenizer.h"
 

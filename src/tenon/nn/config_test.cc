@@ -6,16 +6,16 @@
 #include "tenon/config/text.h"
 #include "tenon/config/validate.h"
 #include "tenon/ir/testing/errors.h"
-#include "tenon/nn/cross_decoder_layer.h"
-#include "tenon/nn/encoder_decoder.h"
+#include "tenon/nn/dot/lora.h"
+#include "tenon/nn/dot/quantized_dot.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/initializers.h"
-#include "tenon/nn/lora.h"
+#include "tenon/nn/language/encoder_decoder.h"
 #include "tenon/nn/modifiers.h"
-#include "tenon/nn/parallel_layer.h"
-#include "tenon/nn/quantized_dot.h"
 #include "tenon/nn/register.h"
 #include "tenon/nn/testing/tiny_lm.h"
+#include "tenon/nn/transformer/cross_decoder_layer.h"
+#include "tenon/nn/transformer/parallel_layer.h"
 
 namespace tenon {
 namespace {

@@ -5,7 +5,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
-#include "tenon/nn/layers.h"
+#include "tenon/nn/transformer/layers.h"
 
 namespace tenon {
 

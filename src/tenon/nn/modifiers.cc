@@ -6,7 +6,7 @@
 #include "tenon/config/modify.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/tree.h"
-#include "tenon/nn/lora.h"
+#include "tenon/nn/dot/lora.h"
 
 namespace tenon {
 

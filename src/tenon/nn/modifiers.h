@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tenon/config/modifier.h"
-#include "tenon/nn/attention.h"
+#include "tenon/nn/attention/attention.h"
 
 namespace tenon {
 

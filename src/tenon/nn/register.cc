@@ -1,15 +1,15 @@
 #include "tenon/nn/register.h"
 
 #include "tenon/config/registry.h"
-#include "tenon/nn/causal_lm.h"
-#include "tenon/nn/cross_decoder_layer.h"
-#include "tenon/nn/encoder_decoder.h"
+#include "tenon/nn/dot/lora.h"
+#include "tenon/nn/dot/quantized_dot.h"
+#include "tenon/nn/experts/mixture_of_experts.h"
 #include "tenon/nn/initializers.h"
-#include "tenon/nn/lora.h"
-#include "tenon/nn/mixture_of_experts.h"
+#include "tenon/nn/language/causal_lm.h"
+#include "tenon/nn/language/encoder_decoder.h"
 #include "tenon/nn/modifiers.h"
-#include "tenon/nn/parallel_layer.h"
-#include "tenon/nn/quantized_dot.h"
+#include "tenon/nn/transformer/cross_decoder_layer.h"
+#include "tenon/nn/transformer/parallel_layer.h"
 
 namespace tenon {
 

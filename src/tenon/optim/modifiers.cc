@@ -9,7 +9,7 @@
 #include "tenon/config/define.h"
 #include "tenon/config/modify.h"
 #include "tenon/config/tree.h"
-#include "tenon/nn/lora.h"
+#include "tenon/nn/dot/lora.h"
 #include "tenon/optim/frozen.h"
 #include "tenon/optim/learner.h"
 #include "tenon/optim/optimizer_by_path.h"

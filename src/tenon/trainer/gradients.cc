@@ -5,7 +5,7 @@
 #include "tenon/autodiff/functional.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
-#include "tenon/nn/auxiliary_loss.h"
+#include "tenon/nn/experts/auxiliary_loss.h"
 
 namespace tenon {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tenon/ir/random.h"
-#include "tenon/nn/mixture_of_experts.h"
+#include "tenon/nn/experts/mixture_of_experts.h"
 #include "tenon/nn/testing/tiny_lm.h"
 #include "tenon/trainer/gradients.h"
 #include "tenon/trainer/test_run.h"

@@ -1,7 +1,7 @@
 // What remat choices do to the compiler's temporary bytes.
 #include <gtest/gtest.h>
 
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/optim/adamw.h"
 #include "tenon/optim/learner.h"
 #include "tenon/pjrt/plugin.h"

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "tenon/nn/layers.h"
 #include "tenon/nn/model.h"
+#include "tenon/nn/transformer/layers.h"
 #include "tenon/trainer/trainer.h"
 
 namespace tenon {

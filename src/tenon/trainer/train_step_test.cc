@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tenon/ir/ops/custom_call.h"
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/optim/adamw.h"
 
 namespace tenon {

@@ -6,7 +6,7 @@
 #include "tenon/config/define.h"
 #include "tenon/config/validate.h"
 #include "tenon/data/dataset.h"
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/optim/learner.h"
 #include "tenon/text/tokenizer.h"
 #include "tenon/trainer/evaluator.h"

@@ -2,7 +2,7 @@
 #include "tenon/base/plugin_library.h"
 #include "tenon/config/define.h"
 #include "tenon/config/registry.h"
-#include "tenon/nn/feed_forward.h"
+#include "tenon/nn/basic/feed_forward.h"
 
 namespace example {
 

@@ -8,7 +8,7 @@
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/random.h"
 #include "tenon/nn/initializers.h"
-#include "tenon/nn/layers.h"
+#include "tenon/nn/transformer/layers.h"
 
 namespace tenon {
 namespace {

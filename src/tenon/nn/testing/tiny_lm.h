@@ -1,7 +1,7 @@
 // For tests: a small language model and batches for it.
 #pragma once
 
-#include "tenon/nn/causal_lm.h"
+#include "tenon/nn/language/causal_lm.h"
 #include "tenon/nn/testing/evaluate.h"
 
 namespace tenon {

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "tenon/nn/dot/dot.h"
+
+namespace tenon {
+
+// y = x W + b.
+class Linear final : public Module {
+ public:
+  struct Config : Module::Config {
+    Required<int64_t> input_dim, output_dim;
+    bool bias = false;
+    PartitionSpec weight_partition = {"fsdp", "model"};
+    Initializer init;  // empty: FanInNormal
+    Slot<Dot> dot;
+    Config();
+    void check(Checker& c) const;
+    TENON_CONFIG(input_dim, output_dim, bias, weight_partition, init, dot)
+  };
+  explicit Linear(const Config& config);
+  // [..., input_dim] -> [..., output_dim].
+  Tensor forward(const Tensor& x) const;
+
+ private:
+  int64_t input_dim_;
+  Param weight_;
+  std::optional<Param> bias_;
+  Child<Dot> dot_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,138 @@
+#include "tenon/nn/language/causal_lm.h"
+
+#include <fmt/format.h>
+
+#include "tenon/config/define.h"
+#include "tenon/ir/ops.h"
+#include "tenon/nn/batch.h"
+#include "tenon/nn/experts/auxiliary_loss.h"
+
+namespace tenon {
+
+TENON_INTERFACE(LanguageModel, Model, "a model that can also write", {"vocab_size", "tokens there are"})
+TENON_MODULE(CausalLm, LanguageModel, "embedding, decoder, head: predicts the next token",
+             {"model_dim", "size of the residual stream"},
+             {"position_embedding", "added to the embedding; empty: nothing"},
+             {"separate_documents", "tokens see and count from the start of their document; if not, of their row"},
+             {"loss_chunks", "pieces along T in which logits are made, to save memory"})
+
+namespace {
+
+const Tensor& input(const Nest& batch, const char* name) { return token_array(batch, name, "input_ids"); }
+DType wide_dtype(const Tensor& x) { return x.dtype() == DType::f64 ? DType::f64 : DType::f32; }
+Tensor wide(const Tensor& x) { return convert(x, wide_dtype(x)); }
+
+}  // namespace
+
+CausalLm::Config::Config()
+    : embedding(Embedding::Config{}),
+      decoder(Decoder::Config{}),
+      head(TiedHead::Config{}),
+      loss(CrossEntropy::Config{}) {}
+
+void CausalLm::Config::check(Checker& c) const {
+  c.positive("vocab_size", vocab_size);
+  c.positive("model_dim", model_dim);
+  c.positive("loss_chunks", loss_chunks);
+}
+
+CausalLm::CausalLm(const Config& c)
+    : LanguageModel(c),
+      separate_documents_(c.separate_documents),
+      loss_chunks_(c.loss_chunks),
+      activation_partition_(c.activation_partition),
+      logits_partition_(c.logits_partition),
+      embedding_(this, "embedding", c.embedding,
+                 [&](Embedding::Config& e) {
+                   e.vocab_size = c.vocab_size;
+                   e.embedding_dim = c.model_dim;
+                 }),
+      decoder_(this, "decoder", c.decoder, [&](Decoder::Config& d) { d.input_dim = c.model_dim; }),
+      head_(this, "head", c.head,
+            [&](LmHead::Config& h) {
+              h.vocab_size = c.vocab_size;
+              h.input_dim = c.model_dim;
+            }),
+      loss_(this, "loss", c.loss) {
+  share("embedding", "embedding");
+  if (!c.position_embedding) return;
+  position_embedding_.emplace(this, "position_embedding", *c.position_embedding,
+                              [&](PositionEmbedding::Config& p) { p.input_dim = c.model_dim; });
+}
+
+SequenceInfo CausalLm::sequence_info(const Nest& batch) const {
+  if (separate_documents_) return {input(batch, "positions"), input(batch, "segment_ids")};
+  const TensorType& type = input(batch, "input_ids").type();
+  return {iota(type, 1), zeros(type)};
+}
+
+Tensor CausalLm::embed(const Tensor& ids, const Tensor& positions) const {
+  const Tensor x = embedding_(ids);
+  return position_embedding_ ? x + (*position_embedding_)(positions) : x;
+}
+
+Tensor CausalLm::hidden(const Nest& batch) const {
+  const SequenceInfo info = sequence_info(batch);
+  const Tensor& ids = input(batch, "input_ids");
+  if (position_embedding_) position_embedding_->call(&PositionEmbedding::check_length, ids.dim(1));
+  return decoder_(shard(embed(ids, info.positions), activation_partition_), info);
+}
+
+Tensor CausalLm::logits(const Nest& batch) const { return wide(head_(hidden(batch))); }
+
+LossSum CausalLm::forward(const Nest& batch) const {
+  const Tensor x = hidden(batch), labels = input(batch, "target_labels");
+  const LossSum loss = loss_chunks_ > 1 ? chunked_loss(x, labels) : loss_(shard(head_(x), logits_partition_), labels);
+  const Tensor live = convert(greater_equal(labels, zeros_like(labels)), DType::f32);
+  return add_auxiliary_losses(loss, reduce_sum(live, {1}));
+}
+
+LossSum CausalLm::chunked_loss(const Tensor& x, const Tensor& labels) const {
+  const int64_t B = x.dim(0), T = x.dim(1), D = x.dim(2), C = loss_chunks_;
+  if (T % C != 0) {
+    throw Error(ErrorCode::shape_mismatch, fmt::format("loss_chunks={} doesn't divide a sequence of {} tokens", C, T))
+        .at(Context::current().path());
+  }
+  const Tensor pieces = transpose(reshape(x, {B, C, T / C, D}), {1, 0, 2, 3});
+  const Tensor label_pieces = transpose(reshape(labels, {B, C, T / C}), {1, 0, 2});
+  const LossSum none{zeros({wide_dtype(x), {}}), zeros({wide_dtype(x), {}})};
+  Context& here = Context::current();
+  Collected* outer = &here.collected();
+  const auto step = [&](const Tensor& index, const LossSum& sums, const std::pair<Tensor, Tensor>& piece) {
+    Collected collected;
+    here.set_collected(&collected);
+    here.set_piece(index);
+    const RematScope scope{RematPolicy(SaveNothing{})};
+    const LossSum part = loss_(shard(head_(piece.first), logits_partition_), piece.second);
+    return std::pair(LossSum{sums.sum + part.sum, sums.weight + part.weight}, std::move(collected));
+  };
+  const auto [sums, collected] = scan(step, none, std::pair(pieces, label_pieces));
+  here.set_collected(outer);
+  here.set_piece({});
+  if (!collected.state_updates.empty()) {
+    throw Error(ErrorCode::unsupported, "a state updated in the pieces of a loss")
+        .at(collected.state_updates.begin()->first)
+        .hint("set loss_chunks = 1");
+  }
+  here.collect_stacked(collected);
+  return sums;
+}
+
+std::optional<int64_t> CausalLm::max_length() const {
+  if (!position_embedding_) return {};
+  return position_embedding_->call(&PositionEmbedding::max_positions);
+}
+
+Nest CausalLm::init_cache(int64_t batch_size, int64_t max_len) const {
+  return decoder_.call(&Decoder::init_cache, batch_size, max_len, Memory());
+}
+
+std::pair<Nest, Tensor> CausalLm::extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
+                                              const Tensor& last) const {
+  const DecodeStep step{start, last + 1.0};
+  const Tensor x = embed(ids, step_positions(step, ids.dim(0), ids.dim(1)));
+  auto [next, y] = decoder_.call(&Decoder::extend_step, cache, x, step);
+  return {std::move(next), wide(head_(token_at(y, last)))};
+}
+
+}  // namespace tenon

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "tenon/nn/basic/embedding.h"
+#include "tenon/nn/language/decoder.h"
+#include "tenon/nn/language/head.h"
+#include "tenon/nn/language/loss.h"
+#include "tenon/nn/position/position_embedding.h"
+
+namespace tenon {
+
+// A model that can also write: what generation needs.
+class LanguageModel : public Model {
+ public:
+  struct Config : Model::Config {
+    Required<int64_t> vocab_size;
+    TENON_FIELDS(vocab_size)
+  };
+  int64_t vocab_size() const { return vocab_size_; }
+  // Tokens of the longest text that the model has positions for; empty: any.
+  virtual std::optional<int64_t> max_length() const { return {}; }
+  // With room for `max_len` tokens, which may be more than max_length.
+  virtual Nest init_cache(int64_t batch_size, int64_t max_len) const = 0;
+  // The next T tokens ids i32 [B,T] of sequences that are `start` long; returns the cache and the logits f32 [B,V]
+  // behind token `last` (0 … T-1) of them. Tokens after `last` are padding: the next call overwrites them. `start` and
+  // `last` are i32 scalars, or [B] where rows differ in length.
+  virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
+                                              const Tensor& last) const = 0;
+
+ protected:
+  explicit LanguageModel(const Config& config) : Model(config), vocab_size_(config.vocab_size) {}
+
+ private:
+  int64_t vocab_size_;
+};
+
+// Embedding, decoder, head; predicts the next token.
+class CausalLm final : public LanguageModel {
+ public:
+  struct Config : LanguageModel::Config {
+    Required<int64_t> model_dim;
+    Slot<Embedding> embedding;
+    std::optional<Slot<PositionEmbedding>> position_embedding;  // added to the embedding
+    Slot<Decoder> decoder;
+    Slot<LmHead> head;
+    Slot<TokenLoss> loss;
+    // False: a row of the batch is one text, whatever its segment_ids and positions say.
+    bool separate_documents = true;
+    // Logits are made and used in so many pieces along T, each computed again in the backward pass.
+    int64_t loss_chunks = 1;
+    PartitionSpec activation_partition = {{"data", "expert", "fsdp"}, {"seq"}, {}};
+    PartitionSpec logits_partition = {{"data", "expert", "fsdp"}, {"seq"}, {"model"}};
+    Config();
+    void check(Checker& c) const;
+    TENON_CONFIG(model_dim, embedding, position_embedding, decoder, head, loss, separate_documents, loss_chunks,
+                 activation_partition, logits_partition)
+  };
+  explicit CausalLm(const Config& config);
+  // batch: input_ids, target_labels (below 0: none), segment_ids, positions, all i32 [B,T].
+  LossSum forward(const Nest& batch) const override;
+  // Logits [B,T,V] of a batch, in f32 (f64 when computed so).
+  Tensor logits(const Nest& batch) const;
+  std::optional<int64_t> max_length() const override;
+  Nest init_cache(int64_t batch_size, int64_t max_len) const override;
+  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
+                                      const Tensor& last) const override;
+
+ private:
+  Tensor hidden(const Nest& batch) const;
+  Tensor embed(const Tensor& ids, const Tensor& positions) const;
+  LossSum chunked_loss(const Tensor& x, const Tensor& labels) const;
+  SequenceInfo sequence_info(const Nest& batch) const;
+  bool separate_documents_;
+  int64_t loss_chunks_;
+  PartitionSpec activation_partition_, logits_partition_;
+  Child<Embedding> embedding_;
+  std::optional<Child<PositionEmbedding>> position_embedding_;
+  Child<Decoder> decoder_;
+  Child<LmHead> head_;
+  Child<TokenLoss> loss_;
+};
+
+}  // namespace tenon

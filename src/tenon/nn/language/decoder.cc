@@ -1,0 +1,53 @@
+#include "tenon/nn/language/decoder.h"
+
+#include "tenon/config/define.h"
+
+namespace tenon {
+
+TENON_MODULE(Decoder, Module, "a stack of layers and a norm behind it",
+             {"pattern", "layers that are repeated in this order"},
+             {"form", "scan: one compiled layer in a loop; unroll: each apart"},
+             {"attention_bias", "what layers with SharedBias in their attention add to logits"})
+
+Decoder::Config::Config() : pattern{DecoderLayer::Config{}}, norm(RMSNorm::Config{}) {}
+
+void Decoder::Config::check(Checker& c) const {
+  c.positive("num_layers", num_layers);
+  c.require(!pattern.empty(), "pattern", "needs at least one layer");
+  if (pattern.empty()) return;
+  c.require(num_layers % static_cast<int64_t>(pattern.size()) == 0, "num_layers",
+            "must be a multiple of the pattern's length");
+}
+
+Decoder::Decoder(const Config& c)
+    : Module(c),
+      layers_(this, "layers", c.pattern, c.num_layers / static_cast<int64_t>(c.pattern.size()), c.form,
+              [&](TransformerLayer::Config& l) { l.input_dim = c.input_dim; }),
+      norm_(this, "norm", c.norm, [&](Norm::Config& n) { n.input_dim = c.input_dim; }) {
+  if (!c.attention_bias) return;
+  attention_bias_.emplace(this, "attention_bias", *c.attention_bias);
+  share("attention_bias", "attention_bias");
+}
+
+Tensor Decoder::forward(const Tensor& x, const SequenceInfo& info) const {
+  return norm_(layers_.fold(x, [&](auto& layer, const Tensor& h) { return layer(h, info); }));
+}
+
+Nest Decoder::init_cache(int64_t batch_size, int64_t max_len, const Memory& memory) const {
+  const CacheSizes sizes{batch_size, max_len, memory.states ? memory.states.dim(1) : 0};
+  Nest empty = layers_.states([&](const auto& layer) { return layer.call(&TransformerLayer::init_cache, sizes); });
+  if (!memory.states) return empty;
+  const auto read = [&](auto& layer, const Nest& state, Nest carry) {
+    return std::pair(layer.call(&TransformerLayer::read_memory, state, memory), std::move(carry));
+  };
+  return layers_.fold(Nest(), empty, read).first;
+}
+
+std::pair<Nest, Tensor> Decoder::extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const {
+  auto [next, y] = layers_.fold(x, cache, [&](auto& layer, const Nest& state, const Tensor& h) {
+    return layer.call(&TransformerLayer::extend_step, state, h, step);
+  });
+  return {std::move(next), norm_(y)};
+}
+
+}  // namespace tenon

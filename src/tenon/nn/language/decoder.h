@@ -1,0 +1,38 @@
+#pragma once
+
+#include "tenon/nn/transformer/decoder_layer.h"
+#include "tenon/nn/transformer/layers.h"
+
+namespace tenon {
+
+// A stack of layers and a norm behind it.
+class Decoder final : public Module {
+ public:
+  struct Config : Module::Config {
+    Required<int64_t> input_dim;
+    // Layers in all: a multiple of the pattern's length.
+    Required<int64_t> num_layers;
+    std::vector<Slot<TransformerLayer>> pattern;
+    StackForm form = StackForm::scan;
+    Slot<Norm> norm;
+    // A bias that layers with SharedBias in their attention share.
+    std::optional<Slot<AttentionBias>> attention_bias;
+    Config();
+    void check(Checker& c) const;
+    TENON_CONFIG(input_dim, num_layers, pattern, form, norm, attention_bias)
+  };
+  explicit Decoder(const Config& config);
+  Tensor forward(const Tensor& x, const SequenceInfo& info) const;
+  // What extend_step carries, for sequences of up to `max_len` tokens. `memory`, if it isn't empty, is what layers with
+  // cross attention look at.
+  Nest init_cache(int64_t batch_size, int64_t max_len, const Memory& memory) const;
+  // The next tokens x [B,T,D] of sequences: equal to those rows of forward.
+  std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const;
+
+ private:
+  Layers<TransformerLayer> layers_;
+  Child<Norm> norm_;
+  std::optional<Child<AttentionBias>> attention_bias_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,40 @@
+#include "tenon/nn/language/head.h"
+
+#include "tenon/config/define.h"
+#include "tenon/ir/ops.h"
+#include "tenon/nn/basic/embedding.h"
+
+namespace tenon {
+
+TENON_INTERFACE(LmHead, Module, "from hidden states to logits")
+TENON_MODULE(TiedHead, LmHead, "the embedding table, shared")
+TENON_MODULE(LinearHead, LmHead, "a matrix of its own")
+TENON_MODULE(CappedHead, LmHead, "cap * tanh(logits / cap) of another head's logits",
+             {"cap", "no logit's magnitude is above it"}, {"head", "whose logits"})
+
+Tensor TiedHead::forward(const Tensor& x) const { return Shared<Embedding>("embedding").call(&Embedding::attend, x); }
+
+LinearHead::Config::Config() : linear(Linear::Config{}) {}
+LinearHead::LinearHead(const Config& config)
+    : LmHead(config), linear_(this, "linear", config.linear, [&](Linear::Config& l) {
+        l.input_dim = config.input_dim;
+        l.output_dim = config.vocab_size;
+      }) {}
+Tensor LinearHead::forward(const Tensor& x) const { return linear_(x); }
+
+CappedHead::Config::Config() : head(TiedHead::Config{}) {}
+void CappedHead::Config::check(Checker& c) const { c.positive("cap", cap); }
+
+CappedHead::CappedHead(const Config& config)
+    : LmHead(config), cap_(config.cap), head_(this, "head", config.head, [&](LmHead::Config& h) {
+        h.input_dim = config.input_dim;
+        h.vocab_size = config.vocab_size;
+      }) {}
+
+// In f32 at least: near the cap logits of lower precision become equal.
+Tensor CappedHead::forward(const Tensor& x) const {
+  const Tensor logits = head_(x);
+  return tanh(convert(logits, logits.dtype() == DType::f64 ? DType::f64 : DType::f32) * (1 / cap_)) * cap_;
+}
+
+}  // namespace tenon
