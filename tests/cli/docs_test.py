@@ -1,4 +1,4 @@
-"""The snippets of the guides to configs, experiments, 8-bit products and plug-ins, run."""
+"""The snippets of the guides to configs, experiments, 8-bit products and plug-ins, and of the tutorial, run."""
 
 import os
 import pathlib
@@ -34,8 +34,13 @@ class Guides(CommandTest):
             done = run(*words[1:], cwd=self.root)
             self.assertRegex(done.stderr + done.stdout, f"^{pattern(expected)}$", command)
 
-    def check_guide(self, name):
-        blocks = BLOCK.findall((ROOT / "docs" / name).read_text())
+    def check_guide(self, name, shorter=()):
+        """`shorter`: pairs of what the guide says and what its files have here instead."""
+        guide = (ROOT / "docs" / name).read_text()
+        for said, instead in shorter:
+            self.assertIn(said, guide)
+            guide = guide.replace(said, instead)
+        blocks = BLOCK.findall(guide)
         self.assertGreater(len(blocks), 1)
         for language, target, text in blocks:
             if language == "console":
@@ -67,6 +72,16 @@ class Guides(CommandTest):
 
     def test_quantization(self):
         self.check_guide("quantization.md")
+
+    def test_tutorial(self):
+        folder = self.root / "novels"
+        folder.mkdir()
+        for guide in (ROOT / "docs").glob("*.md"):
+            (folder / f"{guide.stem}.txt").write_text(guide.read_text())
+        smaller = {"num_layers": (4, 1), "model_dim": (128, 32), "hidden_dim": (384, 48), "sequence_length": (128, 32),
+                   "batch_size": (16, 4), "train_tokens": ("2_000_000", 2560), "warmup_steps": (50, 2)}
+        lines = [tuple(f"\n{name} = {value}\n" for value in values) for name, values in smaller.items()]
+        self.check_guide("tutorial.md", lines)
 
     def test_plugins(self):
         self.check_guide("plugins.md")
