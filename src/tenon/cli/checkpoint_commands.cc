@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "tenon/base/file.h"
@@ -13,7 +12,7 @@
 #include "tenon/checkpoint/keep_policy.h"
 #include "tenon/checkpoint/manifest.h"
 #include "tenon/checkpoint/state_io.h"
-#include "tenon/cli/options.h"
+#include "tenon/cli/command_line.h"
 
 namespace tenon {
 namespace {
@@ -145,33 +144,31 @@ void export_weights(const CheckpointCommand& command) {
 
 using Body = void (*)(const CheckpointCommand&);
 
-CLI::App* add(CLI::App& parent, const char* name, const char* doc, const std::shared_ptr<CheckpointCommand>& command,
-              std::function<void()>& action, Body body) {
-  CLI::App* app = parent.add_subcommand(name, doc);
-  app->add_option("path", command->path, "directory of a run, or one of its checkpoints")->required();
-  app->callback([command, &action, body] { action = [command, body] { body(*command); }; });
-  return app;
+Command& add(Command& parent, const char* name, const char* doc, const std::shared_ptr<CheckpointCommand>& c,
+             Body body) {
+  Command& command = parent.add(name, doc);
+  command.option("path", &c->path, "directory of a run, or one of its checkpoints").required();
+  command.action = [c, body] { body(*c); };
+  return command;
 }
 
 }  // namespace
 
-void add_checkpoint_commands(CLI::App& app, std::function<void()>& action) {
+void add_checkpoint_commands(Command& program) {
   const auto c = std::make_shared<CheckpointCommand>();
-  CLI::App& checkpoint = *app.add_subcommand("checkpoint", "lists, shows, compares, verifies and exports checkpoints");
-  checkpoint.require_subcommand(1)->footer(app.get_footer());
-  add(checkpoint, "list", "steps, sizes and metrics", c, action, list);
-  add(checkpoint, "show", "tensors with their types; of a run, its newest good checkpoint's", c, action, show)
-      ->add_option("--tensors", c->tensors, "only those whose names match this regular expression");
-  CLI::App* difference = add(checkpoint, "diff", "what differs between two checkpoints", c, action, diff);
-  difference->add_option("other", c->other, "another run or checkpoint")->required();
-  difference->add_flag("--values", c->values, "reads tensors that differ, and says by how much");
-  add(checkpoint, "verify", "compares every byte with its checksum", c, action, verify);
-  CLI::App* exported =
-      add(checkpoint, "export", "writes the model's weights as one safetensors file", c, action, export_weights);
-  exported->add_option("file", c->file, "the new file")->required();
-  exported->add_option("--tensors", c->tensors,
-                       "those whose names match this regular expression, in place of the model's");
-  exported->add_option("--dtype", c->dtype, "converts floating-point tensors: bf16, f32, …");
+  Command& checkpoint = program.add("checkpoint", "lists, shows, compares, verifies and exports checkpoints");
+  add(checkpoint, "list", "steps, sizes and metrics", c, list);
+  add(checkpoint, "show", "tensors with their types; of a run, its newest good checkpoint's", c, show)
+      .option("--tensors", &c->tensors, "only those whose names match this regular expression");
+  Command& difference = add(checkpoint, "diff", "what differs between two checkpoints", c, diff);
+  difference.option("other", &c->other, "another run or checkpoint").required();
+  difference.option("--values", &c->values, "reads tensors that differ, and says by how much");
+  add(checkpoint, "verify", "compares every byte with its checksum", c, verify);
+  Command& exported =
+      add(checkpoint, "export", "writes the model's weights as one safetensors file", c, export_weights);
+  exported.option("file", &c->file, "the new file").required();
+  exported.option("--tensors", &c->tensors, "those whose names match this regular expression, in place of the model's");
+  exported.option("--dtype", &c->dtype, "converts floating-point tensors: bf16, f32, …");
 }
 
 }  // namespace tenon

@@ -8,6 +8,7 @@
 #include "tenon/aot/step_report.h"
 #include "tenon/base/text.h"
 #include "tenon/base/utf8.h"
+#include "tenon/cli/command_line.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
 #include "tenon/data/token_store.h"

@@ -1,10 +1,10 @@
 #include "tenon/cli/completion.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 
 #include "tenon/base/text.h"
+#include "tenon/cli/command_line.h"
 #include "tenon/cli/config_commands.h"
 #include "tenon/cli/options.h"
 #include "tenon/config/config_type.h"
@@ -103,12 +103,12 @@ Words modifier_names() {
 }
 
 // The command that the words before the last name, as far as they do.
-const CLI::App& command_of(const CLI::App& app, const Words& words) {
-  const CLI::App* command = &app;
+const Command& command_of(const Command& program, const Words& words) {
+  const Command* command = &program;
   for (size_t i = 0; i + 1 < words.size(); ++i) {
-    for (const CLI::App* inner : command->get_subcommands({})) {
-      if (inner->get_name() != words[i]) continue;
-      command = inner;
+    for (const Command& inner : command->commands) {
+      if (inner.name != words[i]) continue;
+      command = &inner;
       break;
     }
   }
@@ -123,41 +123,44 @@ Words values_of(const std::string& option, const Words& words) {
   return {};
 }
 
-bool takes_value(const CLI::App& command, const std::string& word) {
-  const CLI::Option* option = word.starts_with("--") ? command.get_option_no_throw(word) : nullptr;
-  return option != nullptr && option->get_expected_max() > 0;
+bool takes_value(const Command& command, const std::string& word) {
+  return std::any_of(command.options.begin(), command.options.end(), [&](const Option& option) {
+    return option.name == word && !option.is_positional() && !option.is_flag();
+  });
 }
 
-Words candidates(const CLI::App& command, const Words& words) {
+Words option_names(const Command& command) {
+  Words out{"--help"};
+  if (!command.version.empty()) out.emplace_back("--version");
+  for (const Option& option : command.options) {
+    if (!option.is_positional()) out.push_back(option.name);
+  }
+  return out;
+}
+
+Words candidates(const Command& command, const Words& words) {
   if (words.size() > 1 && takes_value(command, words[words.size() - 2]))
     return values_of(words[words.size() - 2], words);
+  if (words.back().starts_with("-")) return option_names(command);
   Words out;
-  if (words.back().starts_with("-")) {
-    for (const CLI::Option* option : command.get_options()) {
-      for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
-    }
-    return out;
+  for (const Command& inner : command.commands) {
+    if (!inner.hidden) out.push_back(inner.name);
   }
-  for (const CLI::App* inner : command.get_subcommands({})) {
-    if (!inner->get_group().empty()) out.push_back(inner->get_name());
-  }
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string name = option->get_single_name();
-    if (!option->get_positional()) continue;
-    const Words more = name == "experiment" || name == "other" ? experiment_names() : Words{};
+  for (const Option& option : command.options) {
+    const Words more = option.name == "experiment" || option.name == "other" ? experiment_names() : Words{};
     out.insert(out.end(), more.begin(), more.end());
-    if (name == "type") out = type_names();
-    if (name == "shell") out = {"bash", "zsh"};
+    if (option.name == "type") out = type_names();
+    if (option.name == "shell") out = {"bash", "zsh"};
   }
   return out;
 }
 
 }  // namespace
 
-std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words) {
+std::vector<std::string> complete(const Command& program, const std::vector<std::string>& words) {
   if (words.empty()) return {};
   load_plugins_in(words);
-  Words out = candidates(command_of(app, words), words);
+  Words out = candidates(command_of(program, words), words);
   std::erase_if(out, [&](const std::string& word) { return !word.starts_with(words.back()); });
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -170,17 +173,16 @@ std::string completion_script(const std::string& shell) {
   throw Error(ErrorCode::invalid_argument, "no such shell").at("shell").got(quote_text(shell)).expected("bash or zsh");
 }
 
-void add_completion_command(CLI::App& app, std::function<void()>& action) {
+void add_completion_command(Command& program) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* script = app.add_subcommand("completion", "a script by which a shell completes commands; source it");
-  script->footer(app.get_footer());
-  script->add_option("shell", *shell, "bash or zsh")->required();
-  script->callback([&action, shell] { action = [shell] { print_text(completion_script(*shell)); }; });
+  Command& script = program.add("completion", "a script by which a shell completes commands; source it");
+  script.option("shell", shell.get(), "bash or zsh").required();
+  script.action = [shell] { print_text(completion_script(*shell)); };
   const auto words = std::make_shared<Words>();
-  CLI::App* inner = app.add_subcommand("complete", "what the last word may become")->group("");  // for the scripts
-  inner->add_option("words", *words)->allow_extra_args();
-  inner->callback(
-      [&app, &action, words] { action = [&app, words] { print_text(join(complete(app, *words), "\n") + "\n"); }; });
+  Command& inner = program.add("complete", "what the last word may become");
+  inner.hidden = true;  // it's for the scripts
+  inner.option("words", words.get(), "");
+  inner.action = [&program, words] { print_text(join(complete(program, *words), "\n") + "\n"); };
 }
 
 }  // namespace tenon

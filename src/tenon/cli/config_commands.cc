@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
+#include "tenon/cli/command_line.h"
 #include "tenon/cli/options.h"
 #include "tenon/config/inspect.h"
 #include "tenon/config/registry.h"
@@ -13,8 +13,6 @@
 
 namespace tenon {
 namespace {
-
-using Action = std::function<void()>;
 
 struct ConfigOptions {
   ExperimentOptions shown;
@@ -77,47 +75,64 @@ void print_found(const ConfigOptions& options) {
   print_text(text);
 }
 
-CLI::App* add(CLI::App& parent, const char* name, const char* doc, Action& action, Action what) {
-  CLI::App* command = parent.add_subcommand(name, doc);
-  command->callback([&action, what = std::move(what)] { action = what; });
+// A command that resolves an experiment and shows something of it.
+Command& add_shown(Command& config, const char* name, const char* doc, const Options& o, std::function<void()> action) {
+  Command& command = config.add(name, doc);
+  add_experiment_options(command, o->shown);
+  command.action = std::move(action);
   return command;
+}
+
+void add_list(Command& config, const Options& o) {
+  Command& command = config.add("list", "all experiments");
+  add_plugin_option(command, o->shown.plugins);
+  command.action = [o] { print_list(o->shown); };
+}
+
+void add_diff(Command& config, const Options& o) {
+  Command& command = config.add("diff", "what differs between two experiments");
+  command.option("experiment", &o->shown.experiment, "name, or a TOML file with a base").required();
+  command.option("other", &o->other, "another; what is laid over the first is laid over it too").required();
+  add_override_options(command, o->shown);
+  command.action = [o] { print_diff(*o); };
+}
+
+void add_find(Command& config, const Options& o) {
+  Command& command = config.add("find", "the fields whose path or value matches");
+  command
+      .option("pattern", &o->pattern,
+              "part of a path or value; or a path, in which * is any text in a part and ** any number of parts")
+      .required();
+  command.option("experiment", &o->shown.experiment, "where to look; without it, in all");
+  add_override_options(command, o->shown);
+  command.action = [o] { print_found(*o); };
+}
+
+void add_doc(Command& config, const Options& o) {
+  Command& command = config.add("doc", "what a class or function is, and its fields");
+  command.option("type", &o->type, "its name; without it, all are listed");
+  add_plugin_option(command, o->shown.plugins);
+  command.action = [o] { print_doc(*o); };
 }
 
 }  // namespace
 
-void add_config_commands(CLI::App& app, Action& action) {
+void add_config_commands(Command& program) {
   const auto o = std::make_shared<ConfigOptions>();
-  CLI::App& config = *app.add_subcommand("config", "shows experiments and their configs");
-  config.require_subcommand(1)->footer(app.get_footer());
-  CLI::App* list = add(config, "list", "all experiments", action, [o] { print_list(o->shown); });
-  add_plugin_option(*list, o->shown.plugins);
-  add_experiment_options(*add(config, "args", "what an experiment's config is computed from, as TOML", action,
-                              [o] { print_recipe(o->shown, arguments_to_toml); }),
-                         o->shown);
-  add_experiment_options(*add(config, "rules", "what changes with the machine, as TOML", action,
-                              [o] { print_recipe(o->shown, mesh_rules_to_toml); }),
-                         o->shown);
-  CLI::App* show = add(config, "show", "the whole config of an experiment, as TOML", action, [o] { print_config(*o); });
-  add_experiment_options(*show, o->shown);
-  show->add_flag("--diff_from_default", o->diff_from_default, "only what the defaults of its classes don't give");
-  add_experiment_options(*add(config, "tree", "the classes of an experiment's config", action,
-                              [o] { print_text(format_tree(resolve_config(o->shown))); }),
-                         o->shown);
-  CLI::App* difference = add(config, "diff", "what differs between two experiments", action, [o] { print_diff(*o); });
-  difference->add_option("experiment", o->shown.experiment, "name, or a TOML file with a base")->required();
-  difference->add_option("other", o->other, "another; what is laid over the first is laid over it too")->required();
-  add_override_options(*difference, o->shown);
-  CLI::App* found = add(config, "find", "the fields whose path or value matches", action, [o] { print_found(*o); });
-  found
-      ->add_option("pattern", o->pattern,
-                   "part of a path or value; or a path, in which * is any text in a part and ** "
-                   "any number of parts")
-      ->required();
-  found->add_option("experiment", o->shown.experiment, "where to look; without it, in all");
-  add_override_options(*found, o->shown);
-  CLI::App* doc = add(config, "doc", "what a class or function is, and its fields", action, [o] { print_doc(*o); });
-  doc->add_option("type", o->type, "its name; without it, all are listed");
-  add_plugin_option(*doc, o->shown.plugins);
+  Command& config = program.add("config", "shows experiments and their configs");
+  add_list(config, o);
+  add_shown(config, "args", "what an experiment's config is computed from, as TOML", o,
+            [o] { print_recipe(o->shown, arguments_to_toml); });
+  add_shown(config, "rules", "what changes with the machine, as TOML", o,
+            [o] { print_recipe(o->shown, mesh_rules_to_toml); });
+  add_shown(config, "show", "the whole config of an experiment, as TOML", o, [o] {
+    print_config(*o);
+  }).option("--diff_from_default", &o->diff_from_default, "only what the defaults of its classes don't give");
+  add_shown(config, "tree", "the classes of an experiment's config", o,
+            [o] { print_text(format_tree(resolve_config(o->shown))); });
+  add_diff(config, o);
+  add_find(config, o);
+  add_doc(config, o);
 }
 
 }  // namespace tenon

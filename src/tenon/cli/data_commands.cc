@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "tenon/base/clock.h"
 #include "tenon/base/file.h"
 #include "tenon/base/text.h"
+#include "tenon/cli/command_line.h"
 #include "tenon/cli/options.h"
 #include "tenon/data/prepare.h"
 #include "tenon/data/token_store.h"
@@ -197,45 +197,52 @@ void show(const ShowCommand& command) {
   print_text(out);
 }
 
-void add_input_options(CLI::App& app, InputOptions& options) {
-  app.add_option("input", options.inputs, "files of texts (.txt, .jsonl, .jsonl.gz), or folders with such")->required();
-  app.add_option("--field", options.field, "the member of a .jsonl's lines that has the text")->capture_default_str();
-  app.add_option("--bad_text", options.bad_text,
-                 "what isn't UTF-8: error; replace (bad bytes by U+FFFD); skip (the document)")
-      ->capture_default_str();
+void add_input_options(Command& command, InputOptions& options) {
+  command.option("input", &options.inputs, "files of texts (.txt, .jsonl, .jsonl.gz), or folders with such").required();
+  command.option("--field", &options.field, "the member of a .jsonl's lines that has the text").with_default();
+  command
+      .option("--bad_text", &options.bad_text,
+              "what isn't UTF-8: error; replace (bad bytes by U+FFFD); skip (the document)")
+      .with_default();
+}
+
+void add_tokenizer(Command& data) {
+  const auto c = std::make_shared<TokenizerCommand>();
+  Command& command = data.add("tokenizer", "trains a SentencePiece model");
+  add_input_options(command, c->input);
+  command.option("--out", &c->out, "the model's file").required();
+  command.option("--vocab_size", &c->vocab_size, "tokens in all, the 256 bytes among them").with_default();
+  command.option("--model", &c->model, "unigram or bpe").with_default();
+  command.action = [c] { train_tokenizer(*c); };
+}
+
+void add_prepare(Command& data) {
+  const auto c = std::make_shared<PrepareCommand>();
+  Command& command = data.add("prepare", "tokenizes texts into a directory that training reads");
+  add_input_options(command, c->input);
+  command.option("--out", &c->out, "the directory, which must not be there yet").required();
+  command.option("--tokenizer", &c->tokenizer, "bytes; a SentencePiece model; prepared data, for the same as there")
+      .with_default();
+  command.option("--jobs", &c->jobs, "threads; what is written doesn't depend on it (default: all cores)");
+  command.action = [c] { prepare(*c); };
+}
+
+void add_show(Command& data) {
+  const auto c = std::make_shared<ShowCommand>();
+  Command& command = data.add("show", "tells what prepared data has");
+  command.option("dir", &c->dir, "directory of prepared data").required();
+  command.option("--documents", &c->documents, "beginnings of so many documents").with_default();
+  command.option("--verify", &c->verify, "compares all tokens with their checksums");
+  command.action = [c] { show(*c); };
 }
 
 }  // namespace
 
-void add_data_commands(CLI::App& app, std::function<void()>& action) {
-  CLI::App* data = app.add_subcommand("data", "makes what training reads from files of text");
-  data->require_subcommand(1);
-
-  const auto train = std::make_shared<TokenizerCommand>();
-  CLI::App* tokenizer = data->add_subcommand("tokenizer", "trains a SentencePiece model");
-  add_input_options(*tokenizer, train->input);
-  tokenizer->add_option("--out", train->out, "the model's file")->required();
-  tokenizer->add_option("--vocab_size", train->vocab_size, "tokens in all, the 256 bytes among them")
-      ->capture_default_str();
-  tokenizer->add_option("--model", train->model, "unigram or bpe")->capture_default_str();
-  tokenizer->callback([train, &action] { action = [train] { train_tokenizer(*train); }; });
-
-  const auto made = std::make_shared<PrepareCommand>();
-  CLI::App* prepared = data->add_subcommand("prepare", "tokenizes texts into a directory that training reads");
-  add_input_options(*prepared, made->input);
-  prepared->add_option("--out", made->out, "the directory, which must not be there yet")->required();
-  prepared
-      ->add_option("--tokenizer", made->tokenizer, "bytes; a SentencePiece model; prepared data, for the same as there")
-      ->capture_default_str();
-  prepared->add_option("--jobs", made->jobs, "threads; what is written doesn't depend on it (default: all cores)");
-  prepared->callback([made, &action] { action = [made] { prepare(*made); }; });
-
-  const auto shown = std::make_shared<ShowCommand>();
-  CLI::App* looked = data->add_subcommand("show", "tells what prepared data has");
-  looked->add_option("dir", shown->dir, "directory of prepared data")->required();
-  looked->add_option("--documents", shown->documents, "beginnings of so many documents")->capture_default_str();
-  looked->add_flag("--verify", shown->verify, "compares all tokens with their checksums");
-  looked->callback([shown, &action] { action = [shown] { show(*shown); }; });
+void add_data_commands(Command& program) {
+  Command& data = program.add("data", "makes what training reads from files of text");
+  add_tokenizer(data);
+  add_prepare(data);
+  add_show(data);
 }
 
 }  // namespace tenon

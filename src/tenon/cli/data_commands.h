@@ -1,15 +1,10 @@
 // `tenon data …`: from text to what training reads.
 #pragma once
 
-#include <functional>
-
-namespace CLI {
-class App;
-}
-
 namespace tenon {
 
-// Adds them to `app`. When one is parsed, `action` becomes what it does.
-void add_data_commands(CLI::App& app, std::function<void()>& action);
+struct Command;
+
+void add_data_commands(Command& program);
 
 }  // namespace tenon

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
 #include "tenon/base/file.h"
 #include "tenon/base/text.h"
+#include "tenon/cli/command_line.h"
 #include "tenon/cli/options.h"
 #include "tenon/ir/printer.h"
 #include "tenon/runtime/aot.h"
@@ -97,36 +97,35 @@ void inspect(const InspectCommand& command) {
   print_text(fmt::format("loss {:.6g} over {:.0f} tokens\n", loss.loss, loss.num_tokens));
 }
 
-void add_dump(CLI::App& debug, std::function<void()>& action) {
+void add_dump(Command& debug) {
   const auto c = std::make_shared<DumpCommand>();
-  CLI::App* app = debug.add_subcommand("dump", "prints the train step: its graph around each pass, and the StableHLO");
-  add_experiment_options(*app, c->experiment);
-  CLI::Option* platform = app->add_option("--platform", c->platform, "for this platform, as in `tenon train`");
-  platform->capture_default_str();
-  app->add_option("--target", c->target, "for a machine that isn't here, as in `tenon aot`")->excludes(platform);
-  app->add_option("--stage", c->stage,
-                  "traced; the name of a pass: the graph behind it; passes: behind the last; stablehlo; or all")
-      ->capture_default_str();
-  app->add_option("--dir", c->dir, "writes a file for each stage there instead of printing");
-  app->callback([c, &action] { action = [c] { dump(*c); }; });
+  Command& command = debug.add("dump", "prints the train step: its graph around each pass, and the StableHLO");
+  add_experiment_options(command, c->experiment);
+  const Option& platform =
+      command.option("--platform", &c->platform, "for this platform, as in `tenon train`").with_default();
+  command.option("--target", &c->target, "for a machine that isn't here, as in `tenon aot`").excludes(platform);
+  command
+      .option("--stage", &c->stage,
+              "traced; the name of a pass: the graph behind it; passes: behind the last; stablehlo; or all")
+      .with_default();
+  command.option("--dir", &c->dir, "writes a file for each stage there instead of printing");
+  command.action = [c] { dump(*c); };
 }
 
-void add_inspect(CLI::App& debug, std::function<void()>& action) {
+void add_inspect(Command& debug) {
   const auto c = std::make_shared<InspectCommand>();
-  CLI::App* app = debug.add_subcommand("inspect", "runs one batch through the interpreter, prints a module's values");
-  add_experiment_options(*app, c->experiment);
-  app->add_option("--at", c->at, "a module's path (as errors have it), or a regular expression for path/op")
-      ->required();
-  app->callback([c, &action] { action = [c] { inspect(*c); }; });
+  Command& command = debug.add("inspect", "runs one batch through the interpreter, prints a module's values");
+  add_experiment_options(command, c->experiment);
+  command.option("--at", &c->at, "a module's path (as errors have it), or a regular expression for path/op").required();
+  command.action = [c] { inspect(*c); };
 }
 
 }  // namespace
 
-void add_debug_commands(CLI::App& app, std::function<void()>& action) {
-  CLI::App* debug = app.add_subcommand("debug", "looks into an experiment's train step");
-  debug->require_subcommand(1);
-  add_dump(*debug, action);
-  add_inspect(*debug, action);
+void add_debug_commands(Command& program) {
+  Command& debug = program.add("debug", "looks into an experiment's train step");
+  add_dump(debug);
+  add_inspect(debug);
 }
 
 }  // namespace tenon

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tenon/cli/command_line.h"
 #include "tenon/cli/config_commands.h"
 #include "tenon/cli/options.h"
 #include "tenon/experiments/golden.h"
@@ -38,17 +38,15 @@ void update(const GoldenOptions& options) { print_text(to_string(update_goldens(
 
 }  // namespace
 
-void add_golden_commands(CLI::App& app, std::function<void()>& action) {
+void add_golden_commands(Command& program) {
   const auto o = std::make_shared<GoldenOptions>();
-  CLI::App& golden = *app.add_subcommand("golden", "keeps what experiments come to as text, to see what changes");
-  golden.require_subcommand(1)->footer(app.get_footer());
+  Command& golden = program.add("golden", "keeps what experiments come to as text, to see what changes");
   const auto add = [&](const char* name, const char* doc, void (*what)(const GoldenOptions&)) {
-    CLI::App* command = golden.add_subcommand(name, doc);
-    command->footer(app.get_footer());
-    command->add_option("experiment", o->names, "names, or TOML files with a base; none: all there are");
-    command->add_option("--dir", o->dir, "where NAME.golden are")->capture_default_str();
-    add_plugin_option(*command, o->plugins);
-    command->callback([&action, o, what] { action = [o, what] { what(*o); }; });
+    Command& command = golden.add(name, doc);
+    command.option("experiment", &o->names, "names, or TOML files with a base; none: all there are");
+    command.option("--dir", &o->dir, "where NAME.golden are").with_default();
+    add_plugin_option(command, o->plugins);
+    command.action = [o, what] { what(*o); };
   };
   add("check", "compares; exits with 2 when one differs", check);
   add("update", "writes those that differ, and sums up what changed", update);

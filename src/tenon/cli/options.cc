@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <set>
 
 #include "tenon/base/plugin_library.h"
+#include "tenon/cli/command_line.h"
 #include "tenon/config/registry.h"
 
 namespace tenon {
@@ -19,33 +19,29 @@ constexpr const char* kOrder =
 
 }  // namespace
 
-void add_plugin_option(CLI::App& app, std::vector<std::string>& plugins) {
-  app.add_option("--plugin", plugins, "shared library that adds modules, modifiers and experiments; may be given again")
-      ->type_name("FILE")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+void add_plugin_option(Command& command, std::vector<std::string>& plugins) {
+  command
+      .option("--plugin", &plugins, "shared library that adds modules, modifiers and experiments; may be given again")
+      .type_name("FILE");
 }
 
-void add_override_options(CLI::App& app, ExperimentOptions& o) {
-  app.footer(std::string(kOrder) + app.get_parent()->get_footer());
-  app.add_option("--config", o.overrides.files, "TOML file laid over the experiment; may be given again")
-      ->type_name("FILE");
-  app.add_option("--instance", o.overrides.instance, "type of the machine, as tpu-v5p-512: picks the mesh rule");
-  app.add_option("--modify", o.overrides.modifiers, "applies a modifier, after the mesh rule; may be given again")
-      ->type_name("NAME{FIELD = VALUE, ...}");
-  app.add_option("--set", o.overrides.assignments, "sets one field, after all else; may be given again")
-      ->type_name("PATH=VALUE");
-  for (const char* name : {"--config", "--modify", "--set"}) {
-    app.get_option(name)->expected(1)->take_all()->allow_extra_args(false);
-  }
-  add_plugin_option(app, o.plugins);
+void add_override_options(Command& command, ExperimentOptions& o) {
+  command.footer = kOrder + command.footer;
+  command.option("--config", &o.overrides.files, "TOML file laid over the experiment; may be given again")
+      .type_name("FILE");
+  command.option("--instance", &o.overrides.instance, "type of the machine, as tpu-v5p-512: picks the mesh rule");
+  command.option("--modify", &o.overrides.modifiers, "applies a modifier, after the mesh rule; may be given again")
+      .type_name("NAME{FIELD = VALUE, ...}");
+  command.option("--set", &o.overrides.assignments, "sets one field, after all else; may be given again")
+      .type_name("PATH=VALUE");
+  add_plugin_option(command, o.plugins);
 }
 
-void add_experiment_options(CLI::App& app, ExperimentOptions& o) {
-  app.add_option("experiment", o.experiment, "name of the experiment (`tenon config list`), or a TOML file with a base")
-      ->required();
-  add_override_options(app, o);
+void add_experiment_options(Command& command, ExperimentOptions& o) {
+  command
+      .option("experiment", &o.experiment, "name of the experiment (`tenon config list`), or a TOML file with a base")
+      .required();
+  add_override_options(command, o);
 }
 
 // A plug-in exports `extern "C" void tenon_plugin(tenon::Registry&)`.
@@ -75,12 +71,6 @@ Trainer::Config resolve_config(ExperimentOptions options) {
   Resolved resolved = resolve(experiment, options.overrides);
   if (!resolved.report.empty()) fmt::print(stderr, "{}", resolved.report);
   return std::move(resolved.config);
-}
-
-void print_text(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw Error(ErrorCode::io, "standard output can't be written");
-  }
 }
 
 }  // namespace tenon

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "tenon/base/file.h"
 #include "tenon/base/plot.h"
-#include "tenon/cli/options.h"
+#include "tenon/cli/command_line.h"
 #include "tenon/trainer/run_history.h"
 
 namespace tenon {
@@ -39,25 +38,21 @@ void plot(const PlotCommand& command) {
 
 }  // namespace
 
-void add_run_commands(CLI::App& app, std::function<void()>& action) {
+void add_run_commands(Command& program) {
   const auto dir = std::make_shared<std::string>("runs");
-  CLI::App* runs = app.add_subcommand("runs", "a table of the runs in a directory");
-  runs->add_option("dir", *dir, "directory of a run, or of runs")->capture_default_str();
-  runs->callback([dir, &action] { action = [dir] { print_text(format_runs(find_runs(*dir).value())); }; });
+  Command& runs = program.add("runs", "a table of the runs in a directory");
+  runs.option("dir", dir.get(), "directory of a run, or of runs").with_default();
+  runs.action = [dir] { print_text(format_runs(find_runs(*dir).value())); };
 
   const auto c = std::make_shared<PlotCommand>();
-  CLI::App* app_plot = app.add_subcommand("plot", "draws curves of runs here, and as SVG");
-  app_plot->add_option("dirs", c->dirs, "directories of runs")->required();
-  app_plot->add_option("--metric", c->metrics, "as metrics.jsonl names it; may be given again")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false)
-      ->capture_default_str();
-  app_plot->add_option("--svg", c->svg, "writes this file too")->type_name("FILE");
-  app_plot->add_flag("--log", c->log, "a logarithmic axis");
-  app_plot->add_option("--width", c->width, "characters across")->capture_default_str();
-  app_plot->add_option("--height", c->height, "lines")->capture_default_str();
-  app_plot->callback([c, &action] { action = [c] { plot(*c); }; });
+  Command& command = program.add("plot", "draws curves of runs here, and as SVG");
+  command.option("dirs", &c->dirs, "directories of runs").required();
+  command.option("--metric", &c->metrics, "as metrics.jsonl names it; may be given again").with_default();
+  command.option("--svg", &c->svg, "writes this file too").type_name("FILE");
+  command.option("--log", &c->log, "a logarithmic axis");
+  command.option("--width", &c->width, "characters across").with_default();
+  command.option("--height", &c->height, "lines").with_default();
+  command.action = [c] { plot(*c); };
 }
 
 }  // namespace tenon
