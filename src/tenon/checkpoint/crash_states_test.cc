@@ -126,11 +126,11 @@ class Disk {
   std::vector<Node> nodes_;
 };
 
-// Several sectors a shard.
-SaveRequest large_request(int64_t step) {
+// Several sectors a shard: two tensors of so many values.
+SaveRequest large_request(int64_t step, int64_t values) {
   SaveRequest request = example_request(step);
   for (const char* name : {"a", "b"}) {
-    Literal value(TensorType{DType::f32, {900}});
+    Literal value(TensorType{DType::f32, {values}});
     for (int64_t i = 0; i < value.size(); ++i) value.set(i, static_cast<double>(step * 1000 + i));
     request.tensors.emplace_back(name, std::move(value));
   }
@@ -148,14 +148,26 @@ class CrashStatesTest : public CheckpointDirTest {
   // Saves `step` on top of 1 and 2; the calls it made.
   std::vector<FileOp> record(int64_t step) {
     CheckpointWriter writer = CheckpointWriter::open(dir_, two()).value();
-    for (const int64_t before : {1, 2}) writer.save(large_request(before)).value();
+    for (const int64_t before : {1, 2}) writer.save(large_request(before, values_)).value();
     fs::copy(dir_, copy_, fs::copy_options::recursive);
     std::vector<FileOp> ops;
     set_file_observer([&](const FileOp& op) { ops.push_back(op); });
     disk_.emplace(dir_, copy_);
-    writer.save(large_request(step)).value();
+    writer.save(large_request(step, values_)).value();
     set_file_observer({});
     return ops;
+  }
+  // A crash in front of each call of a save, and behind the last: up to `most` states each.
+  void check_save(size_t most) {
+    bool committed = false;
+    for (const FileOp& op : record(3)) {
+      check_states(most, committed);
+      if (HasFatalFailure()) return;
+      disk_->apply(op);
+      committed = committed || (op.kind == FileOp::Kind::sync_dir && op.path == dir_);
+    }
+    check_states(most, committed);
+    EXPECT_TRUE(committed);
   }
   // Builds every state of the disk, or an even choice of them when there are more than `most`.
   void check_states(size_t most, bool committed) {
@@ -176,31 +188,28 @@ class CrashStatesTest : public CheckpointDirTest {
       ++states_;
       steps_.insert((*found).step());
       ASSERT_TRUE(!committed || (*found).step() == newest_) << (*found).step();
-      const SaveRequest expected = large_request((*found).step());
+      const SaveRequest expected = large_request((*found).step(), values_);
       for (const auto& [name, value] : expected.tensors) ASSERT_EQ((*found).read(name).value(), value);
     }
   }
 
   const std::string copy_ = dir_ + ".copy", built_ = dir_ + ".built";
   std::optional<Disk> disk_;
-  int64_t newest_ = 3;
+  int64_t values_ = 900, newest_ = 3;
   size_t states_ = 0;
   std::set<int64_t> steps_;
 };
 
 TEST_F(CrashStatesTest, ASaveIsThereWholeOrNotAtAll) {
-  const std::vector<FileOp> ops = record(3);
-  bool committed = false;
-  for (const FileOp& op : ops) {
-    check_states(60, committed);
-    if (HasFatalFailure()) return;
-    disk_->apply(op);
-    committed = committed || (op.kind == FileOp::Kind::sync_dir && op.path == dir_);
-  }
-  check_states(60, committed);
-  EXPECT_TRUE(committed);
+  check_save(60);
   EXPECT_EQ(steps_, (std::set<int64_t>{2, 3}));
   EXPECT_GT(states_, 300u);
+}
+
+TEST_F(CrashStatesTest, SlowThousandsOfStates) {
+  values_ = 40000;
+  check_save(5000);
+  EXPECT_GT(states_, 2000u);
 }
 
 // The simulation itself: without the sync of a file, torn ones are found behind the rename.
