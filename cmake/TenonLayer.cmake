@@ -24,17 +24,32 @@ const std::string_view ${variable} = R\"embedded(${text})embedded\";
   target_sources(tenon_${layer} PRIVATE ${CMAKE_BINARY_DIR}/embedded/${layer}_${stem}.cc)
 endfunction()
 
+# tenon_test_objects(<variable> <layer>...): what tests of layers link with: their objects, and what tests share.
+function(tenon_test_objects variable)
+  set(objects "")
+  foreach(layer ${ARGN})
+    foreach(library tenon_${layer} tenon_${layer}_testing)
+      if(TARGET ${library})
+        list(APPEND objects $<TARGET_OBJECTS:${library}>)
+      endif()
+    endforeach()
+  endforeach()
+  set(${variable} ${objects} PARENT_SCOPE)
+endfunction()
+
 # tenon_layer(<folder> [DEPS <layer>...] [LIBS <library>...])
 #
-# One folder of src/tenon as an object library `tenon_<folder>` (every *.cc but *_test.cc and main.cc), and its unit tests
-# as `tenon_<folder>_test`, linked with the objects of this layer and of the layers it may depend on, and no others: a
-# dependency that isn't declared doesn't link.
+# One folder of src/tenon as an object library `tenon_<folder>` (every *.cc but *_test.cc, main.cc and those below), and its
+# unit tests as `tenon_<folder>_test`, linked with the objects of this layer and of the layers it may depend on, and no
+# others: a dependency that isn't declared doesn't link. What its `testing` has is for tests alone: `tenon_<folder>_testing`.
 function(tenon_layer name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/tenon/${name}/*.cc)
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  set(shared_by_tests ${sources})
+  list(FILTER shared_by_tests INCLUDE REGEX "/testing/")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$|/testing/")
 
   set(closure "")
   if(sources)
@@ -57,11 +72,12 @@ function(tenon_layer name)
 
   add_library(tenon_${name} OBJECT ${sources})
   target_link_libraries(tenon_${name} PUBLIC tenon_options PRIVATE ${ARG_LIBS})
+  if(TENON_TESTS AND shared_by_tests)
+    add_library(tenon_${name}_testing OBJECT ${shared_by_tests})
+    target_link_libraries(tenon_${name}_testing PUBLIC tenon_options PRIVATE ${ARG_LIBS})
+  endif()
   if(TENON_TESTS AND tests)
-    set(objects "")
-    foreach(layer ${closure})
-      list(APPEND objects $<TARGET_OBJECTS:tenon_${layer}>)
-    endforeach()
+    tenon_test_objects(objects ${closure})
     add_executable(tenon_${name}_test ${tests} ${objects})
     target_link_libraries(tenon_${name}_test PRIVATE tenon_options ${ARG_LIBS} GTest::gmock GTest::gtest_main)
     target_compile_definitions(tenon_${name}_test PRIVATE TENON_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
