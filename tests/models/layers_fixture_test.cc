@@ -12,7 +12,9 @@
 #include "tenon/nn/functional.h"
 #include "tenon/nn/language/causal_lm.h"
 #include "tenon/nn/language/encoder_decoder.h"
+#include "tenon/nn/state_space/mamba2.h"
 #include "tenon/nn/transformer/cross_decoder_layer.h"
+#include "tenon/nn/transformer/mixer_layer.h"
 #include "tenon/nn/transformer/parallel_layer.h"
 #include "tenon/pjrt/plugin.h"
 
@@ -342,6 +344,40 @@ TEST(LayersFixture, LinearBiases) {
   CausalLm::Config config = model_of(12, 2, {layer});
   config.decoder.as<Decoder>().norm = norm;
   expect_model(config, "mpt");
+}
+
+CausalLm::Config state_space_model(const Mamba2::Config& mixer) {
+  MixerLayer::Config layer;
+  layer.mixer = mixer;
+  return model_of(8, 2, {layer});
+}
+
+Mamba2::Config mamba2() {
+  Mamba2::Config c;
+  c.head_dim = 4;
+  c.state_dim = 6;
+  return c;
+}
+
+// Chunks need not be those of the other side, whose 5 don't divide 12 tokens.
+TEST(LayersFixture, StateSpaceWithGroupsOfHeads) {
+  Mamba2::Config mixer = mamba2();
+  mixer.num_groups = 2;
+  for (const int64_t size : {5, 3, 64}) {
+    mixer.chunk_size = size;
+    CausalLm::Config config = state_space_model(mixer);
+    config.head = LinearHead::Config();
+    expect_model(config, "mamba2");
+  }
+}
+
+TEST(LayersFixture, StateSpaceWithLimitsAndBiases) {
+  Mamba2::Config mixer = mamba2();
+  mixer.chunk_size = 4;
+  mixer.min_dt = 0.4;
+  mixer.max_dt = 0.9;
+  for (Slot<Linear>* linear : {&mixer.linear, &mixer.group_linear, &mixer.output}) linear->as<Linear>().bias = true;
+  expect_model(state_space_model(mixer), "mamba2_limited");
 }
 
 // One stack of the encoder and decoder; the layer lacks its attention, norms and feed-forward.

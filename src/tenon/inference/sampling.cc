@@ -2,22 +2,13 @@
 
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
+#include "tenon/nn/basic/cumulative_sum.h"
 
 namespace tenon {
 namespace {
 
 // Above any logit.
 constexpr double kHuge = 3e38;
-
-// Sums of the elements up to each along dimension 1 of [B,V].
-Tensor cumulative_sum(Tensor x) {
-  const int64_t V = x.dim(1);
-  const Tensor zero = zeros({x.dtype(), {}});
-  for (int64_t shift = 1; shift < V; shift *= 2) {
-    x = x + pad(slice_dim(x, 1, 0, V - shift), zero, {0, shift}, {0, 0});
-  }
-  return x;
-}
 
 // Of logits in descending order, the least [B,1] that top_k and top_p keep of those not below `floor` [B,1].
 Tensor least_of_top(const Tensor& sorted, const Tensor& floor, const SamplingNumbers& n) {
@@ -30,7 +21,7 @@ Tensor least_of_top(const Tensor& sorted, const Tensor& floor, const SamplingNum
   const Tensor odds = exp(sorted - broadcast_to(slice_dim(sorted, 1, 0, 1), sorted.dims()));
   const Tensor kept = select(less(sorted, least), zeros_like(odds), odds);
   // A token stays when those before it don't have the probability together; with top_p = 1 all do.
-  const Tensor sums = cumulative_sum(kept);
+  const Tensor sums = cumulative_sum(kept, 1);
   const Tensor needed = slice_dim(sums, 1, V - 1, V) * n.top_p;
   const Tensor stays = less(sums - kept, broadcast_to(needed, sums.dims()));
   const Tensor everything = broadcast_to(greater_equal(n.top_p, full_like(n.top_p, 1)), sums.dims());

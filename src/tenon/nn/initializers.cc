@@ -13,6 +13,7 @@ using InitSignature = Tensor(const InitArgs&);
 TENON_FN_TYPE(Constant, InitSignature, "one value everywhere")
 TENON_FN_TYPE(Normal, InitSignature, "normal with a standard deviation")
 TENON_FN_TYPE(FanInNormal, InitSignature, "normal with standard deviation scale / sqrt(fan_in)")
+TENON_FN_TYPE(FanInUniform, InitSignature, "uniform between -scale / sqrt(fan_in) and that")
 
 Tensor Constant::operator()(const InitArgs& args) const { return full({DType::f32, args.shape}, value); }
 Tensor Normal::operator()(const InitArgs& args) const {
@@ -20,6 +21,10 @@ Tensor Normal::operator()(const InitArgs& args) const {
 }
 Tensor FanInNormal::operator()(const InitArgs& args) const {
   return random_normal(args.key, args.shape, DType::f32) * (scale / std::sqrt(static_cast<double>(args.fan_in)));
+}
+Tensor FanInUniform::operator()(const InitArgs& args) const {
+  const Tensor unit = random_uniform(args.key, args.shape, DType::f32) * 2.0 - 1.0;
+  return unit * (scale / std::sqrt(static_cast<double>(args.fan_in)));
 }
 
 namespace {

@@ -24,6 +24,12 @@ struct FanInNormal {
   TENON_FN(scale)
   Tensor operator()(const InitArgs& args) const;
 };
+// Uniform in scale / sqrt(fan_in) * [-1, 1): what PyTorch's linear layers and convolutions start with.
+struct FanInUniform {
+  double scale = 1;
+  TENON_FN(scale)
+  Tensor operator()(const InitArgs& args) const;
+};
 
 // The whole state of a module at the start, padded to what `mesh` divides, named as describe_state names it. The values
 // of the logical part depend on key and path alone: not on the mesh, nor on whether a stack is scanned.

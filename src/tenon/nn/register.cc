@@ -8,14 +8,17 @@
 #include "tenon/nn/language/causal_lm.h"
 #include "tenon/nn/language/encoder_decoder.h"
 #include "tenon/nn/modifiers.h"
+#include "tenon/nn/state_space/initializers.h"
+#include "tenon/nn/state_space/mamba2.h"
 #include "tenon/nn/transformer/cross_decoder_layer.h"
+#include "tenon/nn/transformer/mixer_layer.h"
 #include "tenon/nn/transformer/parallel_layer.h"
 
 namespace tenon {
 
 void register_nn(Registry& registry) {
   register_autodiff(registry);
-  registry.add<Constant, Normal, FanInNormal>();
+  registry.add<Constant, Normal, FanInNormal, FanInUniform>();
   registry.add<PlainDot, Int8Dot, Fp8Dot, LoRA, Linear>();
   registry.add<Embedding, LearnedPositions, SinusoidalPositions, RMSNorm, LayerNorm>();
   registry.add<CausalMask, SlidingWindowMask, SegmentMask, PrefixMask, BlockSparseMask, AndMask, OrMask>();
@@ -26,7 +29,8 @@ void register_nn(Registry& registry) {
   registry.add<ScaledDim, GatedFeedForward, PlainFeedForward>();
   registry.add<MixtureOfExperts, TopKRouter, CapacityDispatch, DroplessDispatch, GatedExperts, PerExpert>();
   registry.add<PreNormResidual, PostNormResidual, HybridNormResidual, DropoutResidual, StochasticDepthResidual>();
-  registry.add<DecoderLayer, ParallelLayer, CrossDecoderLayer, Decoder>();
+  registry.add<LogOfUniform, InverseSoftplusOfLogUniform, CausalConv, GatedNorm, Mamba2>();
+  registry.add<DecoderLayer, ParallelLayer, CrossDecoderLayer, MixerLayer, Decoder>();
   registry.add<TiedHead, LinearHead, CappedHead, CrossEntropy, CausalLm, EncoderDecoder>();
   registry.add<SetRemat, SetPartitions, UseAttention, UseDot>();
 }

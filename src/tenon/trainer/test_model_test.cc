@@ -42,7 +42,7 @@ TinyModel::TinyModel(const Config& c)
       embedding_(this, "embedding", {kVocab, c.dim}, {.partition = {"model", "fsdp"}, .init = Normal{.stddev = 1}}),
       out_(this, "out", {c.dim, kVocab}, {.partition = {"fsdp", "model"}}),
       seen_(this, "seen", {}),
-      layers_(this, "layers", std::vector<Slot<TinyLayer>>(2, TinyLayer::Config{}), c.repeats, c.form,
+      layers_(this, "layers", std::vector<Slot<TinyLayer>>(2, TinyLayer::Config{}), 2 * c.repeats, c.form,
               [&](TinyLayer::Config& l) {
                 l.dim = c.dim;
                 l.gain = c.gain;

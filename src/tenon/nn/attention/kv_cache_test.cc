@@ -6,7 +6,9 @@
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/nn/functional.h"
+#include "tenon/nn/state_space/mamba2.h"
 #include "tenon/nn/testing/tiny_lm.h"
+#include "tenon/nn/transformer/mixer_layer.h"
 
 namespace tenon {
 namespace {
@@ -112,6 +114,31 @@ TEST(KvCache, PrefixesSeeThemselvesAndNoPadding) {
   const CausalLm::Config config = model_of(StackForm::scan, PrefixMask{5}, DenseKvCache::Config());
   expect_equals_forward(config, then_ones({{{5, 5}, 8}}, 6), false);
   expect_equals_forward(config, then_ones({{{7, 5}, 8}}, 6), true);
+}
+
+// Two layers without attention for each one with it.
+CausalLm::Config hybrid(StackForm form) {
+  CausalLm::Config c = dense(form);
+  Mamba2::Config mixer;
+  mixer.head_dim = 4;
+  mixer.state_dim = 3;
+  mixer.num_groups = 2;
+  mixer.chunk_size = 4;
+  MixerLayer::Config layer;
+  layer.mixer = mixer;
+  auto& decoder = c.decoder.as<Decoder>();
+  decoder.pattern = {layer, decoder.pattern[0], layer};
+  decoder.num_layers = 6;
+  return c;
+}
+
+TEST(KvCache, StateSpacesBesideAttention) {
+  for (const StackForm form : {StackForm::scan, StackForm::unroll}) {
+    expect_equals_forward(hybrid(form), then_ones({}, 8), false);                          // from the first token on
+    expect_equals_forward(hybrid(form), then_ones({{{2, 2}, 6}}, 4), false);               // padding beyond a chunk
+    expect_equals_forward(hybrid(form), then_ones({{{3, 3}, 4}, {{6, 6}, 6}}, 4), false);  // a second piece
+    expect_equals_forward(hybrid(form), then_ones({{{1, 5}, 5}, {{6, 1}, 6}}, 4), true);
+  }
 }
 
 TEST(KvCache, SlidingHoldsTheWindowAlone) {

@@ -10,6 +10,8 @@ namespace tenon {
 Tensor dropout(const Tensor& x, double rate, std::string_view draw);
 // The same for whole rows of the first dimension (Huang et al. 2016; "stochastic depth", "drop path").
 Tensor drop_rows(const Tensor& x, double rate, std::string_view draw);
+// At a rate that is known when the program runs: an f32 scalar, 0 or above and below 1.
+Tensor drop_rows(const Tensor& x, const Tensor& rate, std::string_view draw);
 
 // Requires a rate of 0 or above, and below 1.
 void check_rate(Checker& c, std::string_view field, double rate);

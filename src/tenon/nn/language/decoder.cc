@@ -5,8 +5,9 @@
 namespace tenon {
 
 TENON_MODULE(Decoder, Module, "a stack of layers and a norm behind it",
+             {"num_layers", "in all; those beyond the last whole pattern are its first ones again"},
              {"pattern", "layers that are repeated in this order"},
-             {"form", "scan: one compiled layer in a loop; unroll: each apart"},
+             {"form", "scan: one compiled pattern in a loop; unroll: each layer apart"},
              {"attention_bias", "what layers with SharedBias in their attention add to logits"})
 
 Decoder::Config::Config() : pattern{DecoderLayer::Config{}}, norm(RMSNorm::Config{}) {}
@@ -14,14 +15,11 @@ Decoder::Config::Config() : pattern{DecoderLayer::Config{}}, norm(RMSNorm::Confi
 void Decoder::Config::check(Checker& c) const {
   c.positive("num_layers", num_layers);
   c.require(!pattern.empty(), "pattern", "needs at least one layer");
-  if (pattern.empty()) return;
-  c.require(num_layers % static_cast<int64_t>(pattern.size()) == 0, "num_layers",
-            "must be a multiple of the pattern's length");
 }
 
 Decoder::Decoder(const Config& c)
     : Module(c),
-      layers_(this, "layers", c.pattern, c.num_layers / static_cast<int64_t>(c.pattern.size()), c.form,
+      layers_(this, "layers", c.pattern, c.num_layers, c.form,
               [&](TransformerLayer::Config& l) { l.input_dim = c.input_dim; }),
       norm_(this, "norm", c.norm, [&](Norm::Config& n) { n.input_dim = c.input_dim; }) {
   if (!c.attention_bias) return;

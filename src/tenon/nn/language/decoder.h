@@ -10,7 +10,7 @@ class Decoder final : public Module {
  public:
   struct Config : Module::Config {
     Required<int64_t> input_dim;
-    // Layers in all: a multiple of the pattern's length.
+    // Layers in all. Those beyond the last whole pattern are its first ones again, and never in a loop.
     Required<int64_t> num_layers;
     std::vector<Slot<TransformerLayer>> pattern;
     StackForm form = StackForm::scan;

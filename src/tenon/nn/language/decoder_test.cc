@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tenon/ir/ops.h"
+#include "tenon/ir/random.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/testing/tiny_lm.h"
@@ -44,6 +45,46 @@ TEST(Decoder, FiveLocalLayersForOneGlobal) {
   EXPECT_EQ(apart.count("decoder.layers.11.attention.output.weight"), 1U);
   EXPECT_EQ(unstack(stacked), apart);
   EXPECT_EQ(unstack(loss_and_gradients(scanned, stacked, batch())), loss_and_gradients(unrolled, apart, batch()));
+}
+
+// 5 local layers : 1 global, in 16 layers: the last four are local.
+TEST(Decoder, PatternsThatDontDivideTheLayers) {
+  const CausalLm scanned(five_to_one(StackForm::scan, 16)), unrolled(five_to_one(StackForm::unroll, 16));
+  const Values stacked = initial_values(scanned, 4), apart = initial_values(unrolled, 4);
+  EXPECT_TRUE(stacked.contains("decoder.layers.15.attention.output.weight"));
+  EXPECT_EQ(stacked.at("decoder.layers.5::6.attention.output.weight").dims()[0], 2);
+  EXPECT_EQ(unstack(stacked), apart);
+  EXPECT_EQ(unstack(loss_and_gradients(scanned, stacked, batch())), loss_and_gradients(unrolled, apart, batch()));
+}
+
+TEST(Decoder, StochasticDepthByDepthIsEqualToTheBit) {
+  const auto model_of = [](StackForm form) {
+    CausalLm::Config c = tiny_lm(form);
+    auto& decoder = c.decoder.as<Decoder>();
+    StochasticDepthResidual::Config residual;
+    residual.rate = 0.8;
+    residual.schedule = DepthSchedule::linear;
+    decoder.pattern[0].as<DecoderLayer>().residual = residual;
+    decoder.num_layers = 4;
+    return c;
+  };
+  const auto run = [&](StackForm form) {
+    const CausalLm model(model_of(form));
+    const Values state = initial_values(model, 4);
+    return evaluate(state, packed_batch(std::vector<std::vector<int64_t>>(6, {4}), 11, 3),
+                    [&](const Nest& s, const Nest& b) {
+                      const auto both = value_and_grad(
+                          [&](const Nest& params) {
+                            const auto out = functional(model, &Model::forward, params, make_key(5), true, b);
+                            return std::pair(out.result.sum, Nest());
+                          },
+                          s);
+                      Nest out = both.grads;
+                      out.emplace("loss", both.value);
+                      return out;
+                    });
+  };
+  EXPECT_EQ(unstack(run(StackForm::scan)), run(StackForm::unroll));
 }
 
 // Five layers that see one token back carry a change five tokens on; the sixth carries it to all.

@@ -2,82 +2,114 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tenon/config/define.h"
 
 namespace tenon {
 namespace {
 
-// Stacks each output of the layers at one place of the pattern along a new first dimension.
-Outputs stack_outputs(const std::vector<const Outputs*>& layers, const std::string& from_prefix_of_first,
-                      const std::vector<std::string>& prefixes, const std::string& to_prefix) {
-  Outputs out;
-  for (const auto& [path, first] : *layers[0]) {
-    const std::string suffix = path.substr(from_prefix_of_first.size());
-    std::vector<Tensor> values, weights;
-    for (size_t i = 0; i < layers.size(); ++i) {
-      const Output& o = layers[i]->at(prefixes[i] + suffix);
-      values.push_back(expand_dims(o.value, 0));
-      if (o.weight) weights.push_back(expand_dims(o.weight, 0));
-    }
-    Output stacked{concatenate(values, 0), {}, first.merge};
-    if (!weights.empty()) stacked.weight = concatenate(weights, 0);
-    out.emplace(to_prefix + suffix, std::move(stacked));
+thread_local const LayerPlace* innermost_layer = nullptr;
+
+// Of an output of one place of the pattern, what each of its layers gave, along a new first dimension.
+class StackedOutput {
+ public:
+  void add_stacked(const Output& all) { add(all.value, all.weight, all.merge); }
+  void add_one(const Output& one) {
+    add(expand_dims(one.value, 0), one.weight ? expand_dims(one.weight, 0) : one.weight, one.merge);
   }
+  Output whole() const { return {join(values_), weights_.empty() ? Tensor() : join(weights_), merge_}; }
+
+ private:
+  static Tensor join(const std::vector<Tensor>& parts) { return parts.size() == 1 ? parts[0] : concatenate(parts, 0); }
+  void add(const Tensor& value, const Tensor& weight, Merge merge) {
+    merge_ = merge;
+    values_.push_back(value);
+    if (weight) weights_.push_back(weight);
+  }
+
+  std::vector<Tensor> values_, weights_;
+  Merge merge_ = Merge::mean;
+};
+
+// `stacked` with the outputs of the layers apart. `name_of` says what a layer's path starts with, apart and in a loop.
+template <class NameOf>
+Outputs stack_outputs(const Outputs& stacked, const std::vector<const Outputs*>& apart, const NameOf& name_of) {
+  std::map<std::string, StackedOutput> whole;
+  for (const auto& [path, o] : stacked) whole[path].add_stacked(o);
+  for (size_t i = 0; i < apart.size(); ++i) {
+    const auto [own, shared] = name_of(i);
+    for (const auto& [path, o] : *apart[i]) whole[shared + path.substr(own.size())].add_one(o);
+  }
+  Outputs out;
+  for (const auto& [path, o] : whole) out.emplace(path, o.whole());
   return out;
 }
 
 }  // namespace
 
-LayerStack::LayerStack(std::string name, int64_t period, int64_t repeats, StackForm form)
-    : name_(std::move(name)), period_(period), repeats_(repeats), form_(form) {
-  if (period < 1 || repeats < 1) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("a stack of {} layers repeated {} times", period, repeats))
+LayerStack::LayerStack(std::string name, int64_t period, int64_t num_layers, StackForm form)
+    : name_(std::move(name)), period_(period), num_layers_(num_layers), form_(form) {
+  if (period < 1 || num_layers < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a stack of {} layers, of a pattern of {}", num_layers, period))
         .at(name_);
   }
 }
 
-std::string LayerStack::child_name(int64_t place, int64_t repeat) const {
-  return scanned() ? fmt::format("{}::{}", place, period_) : fmt::format("{}", repeat * period_ + place);
+std::string LayerStack::child_name(int64_t number) const {
+  return number < first_apart() ? fmt::format("{}::{}", number % period_, period_) : std::to_string(number);
 }
 
 void LayerStack::add(int64_t place, const Module* module) {
-  for (int64_t r = 0; r < (scanned() ? 1 : repeats_); ++r) {
-    ChildEntry entry{child_name(place, r), module};
+  const auto add_entry = [&](int64_t number, int64_t repeats) {
+    ChildEntry entry{child_name(number), module};
     entry.indexed = true;
-    entry.first = scanned() ? place : r * period_ + place;
+    entry.first = number;
     entry.period = period_;
-    entry.repeats = scanned() ? repeats_ : 0;
+    entry.repeats = repeats;
     add_child(std::move(entry));
-  }
+  };
+  if (scanned_repeats() > 0) add_entry(place, scanned_repeats());
+  for (int64_t number = first_apart() + place; number < num_layers_; number += period_) add_entry(number, 0);
 }
 
 Nest LayerStack::slices(const Context& here) const {
-  const std::string prefix = here.path() + ".";
   Nest out;
-  for (const auto& [path, tensor] : *here.state_nest()) {
-    if (path.starts_with(prefix)) out.emplace(path, tensor);
+  for (int64_t place = 0; place < std::min(first_apart(), period_); ++place) {
+    const std::string prefix = here.join(child_name(place)) + ".";
+    add_with_prefix(out, prefix, sub_nest(*here.state_nest(), prefix));
   }
   return out;
 }
 
-void LayerStack::merge_unrolled(Context& here, const std::vector<Collected>& layers) const {
-  Collected stacked;
-  for (int64_t p = 0; p < period_; ++p) {
-    std::vector<const Outputs*> summaries, auxes;
-    std::vector<std::string> prefixes;
-    for (int64_t r = 0; r < repeats_; ++r) {
-      const Collected& layer = layers[static_cast<size_t>(r * period_ + p)];
-      summaries.push_back(&layer.summaries);
-      auxes.push_back(&layer.aux);
-      prefixes.push_back(here.join(child_name(p, r)));
-      stacked.state_updates.insert(layer.state_updates.begin(), layer.state_updates.end());
-    }
-    const std::string to = here.join(fmt::format("{}::{}", p, period_));
-    stacked.summaries.merge(stack_outputs(summaries, prefixes[0], prefixes, to));
-    stacked.aux.merge(stack_outputs(auxes, prefixes[0], prefixes, to));
+void LayerStack::collect(Context& here, Collected stacked, const std::vector<Collected>& apart) const {
+  std::vector<const Outputs*> summaries, auxes;
+  for (const Collected& layer : apart) {
+    summaries.push_back(&layer.summaries);
+    auxes.push_back(&layer.aux);
+    stacked.state_updates.insert(layer.state_updates.begin(), layer.state_updates.end());
   }
+  const auto name_of = [&](size_t i) {
+    const int64_t number = first_apart() + static_cast<int64_t>(i);
+    return std::pair(here.join(child_name(number)), here.join(fmt::format("{}::{}", number % period_, period_)));
+  };
+  stacked.summaries = stack_outputs(stacked.summaries, summaries, name_of);
+  stacked.aux = stack_outputs(stacked.aux, auxes, name_of);
   here.collect_stacked(stacked);
 }
+
+LayerPlace layer_place() {
+  if (innermost_layer != nullptr) return *innermost_layer;
+  throw Error(ErrorCode::unsupported, "a module that asks which layer it is in stands in no stack of layers")
+      .at(Context::current().path());
+}
+
+LayerScope::LayerScope(LayerPlace place) : place_(std::move(place)), previous_(innermost_layer) {
+  innermost_layer = &place_;
+}
+
+LayerScope::~LayerScope() { innermost_layer = previous_; }
 
 Nest sub_nest(const Nest& nest, const std::string& prefix) {
   Nest out;

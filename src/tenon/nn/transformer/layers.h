@@ -1,6 +1,7 @@
-// A stack of layers: a pattern, repeated. One class, two forms that agree to the bit.
+// A stack of layers: a pattern, repeated as long as there are layers. One class, two forms that agree to the bit.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,35 +20,60 @@ enum class StackForm : uint8_t { scan, unroll };
 TENON_ENUM(StackForm, scan, unroll)
 
 // The node of a stack in the module tree. Its children are "0", "1", … when unrolled; when scanned, one a place in the
-// pattern: "1::3" is every third layer from the second on.
+// pattern, "1::3" being every third layer from the second on, and those that are left over when the pattern has been
+// repeated as often as it fits, by their numbers.
 class LayerStack final : public Module {
  public:
-  LayerStack(std::string name, int64_t period, int64_t repeats, StackForm form);
+  LayerStack(std::string name, int64_t period, int64_t num_layers, StackForm form);
   // The layers of pattern place `place`.
   void add(int64_t place, const Module* module);
 
-  std::string child_name(int64_t place, int64_t repeat) const;
   int64_t period() const { return period_; }
-  int64_t repeats() const { return repeats_; }
-  bool scanned() const { return form_ == StackForm::scan; }
+  int64_t num_layers() const { return num_layers_; }
+  // Whole patterns in the loop; 0: none.
+  int64_t scanned_repeats() const { return form_ == StackForm::scan ? num_layers_ / period_ : 0; }
+  // The number of the first layer that isn't in the loop.
+  int64_t first_apart() const { return scanned_repeats() * period_; }
+  // Of layer `number`, whether it has the child to itself or shares it.
+  std::string child_name(int64_t number) const;
   const std::string& name() const { return name_; }
-  // The entries of `state` below this stack's context.
+  // The entries of `state` below this stack's context that the loop slices.
   Nest slices(const Context& here) const;
-  // Combines what the unrolled layers collected into what the scanned form would have, and adds it to the context's.
-  void merge_unrolled(Context& here, const std::vector<Collected>& layers) const;
+  // What the loop collected, outputs stacked, and each layer apart, in order: adds it to the context's as if all layers
+  // had been in the loop.
+  void collect(Context& here, Collected stacked, const std::vector<Collected>& apart) const;
 
  private:
   std::string name_;
-  int64_t period_, repeats_;
+  int64_t period_, num_layers_;
   StackForm form_;
+};
+
+// Where the layer that runs stands in the innermost stack around it.
+struct LayerPlace {
+  Tensor number;  // i32 scalar: 0 in the first layer
+  int64_t num_layers = 0;
+};
+// Throws `unsupported` outside of a stack.
+LayerPlace layer_place();
+// While it lives, layer_place() gives `place`.
+class [[nodiscard]] LayerScope {
+ public:
+  explicit LayerScope(LayerPlace place);
+  ~LayerScope();
+  LayerScope(const LayerScope&) = delete;
+
+ private:
+  LayerPlace place_;
+  const LayerPlace* previous_;
 };
 
 // One layer of a stack inside fold: callable as a Child is.
 template <class I>
 class LayerRef {
  public:
-  LayerRef(const I& module, Context& stack, std::string name, Tensor index)
-      : module_(module), stack_(stack), name_(std::move(name)), index_(std::move(index)) {}
+  LayerRef(const I& module, Context& stack, std::string name, LayerPlace place)
+      : module_(module), stack_(stack), name_(std::move(name)), place_(std::move(place)) {}
   template <class... A>
   decltype(auto) operator()(A&&... a) const {
     return call(&I::forward, std::forward<A>(a)...);
@@ -60,14 +86,15 @@ class LayerRef {
  private:
   template <class M, class... A>
   decltype(auto) enter(M method, A&&... a) const {
-    const Context in(module_, stack_, name_, index_);
+    const Context in(module_, stack_, name_, place_.number);
+    const LayerScope scope(place_);
     return std::invoke(method, module_, std::forward<A>(a)...);
   }
 
   const I& module_;
   Context& stack_;
   std::string name_;
-  Tensor index_;
+  LayerPlace place_;
 };
 
 // The entries of `nest` whose path begins with `prefix`, without it; and back.
@@ -77,12 +104,14 @@ void add_with_prefix(Nest& nest, const std::string& prefix, const Nest& part);
 template <class I>
 class Layers {
  public:
-  // `fill` sets what the parent knows of each layer. Throws `invalid_argument` on an empty pattern or no repeats.
+  // `fill` sets what the parent knows of each layer. Layers beyond the last whole pattern are its first ones again.
+  // Throws `invalid_argument` on an empty pattern or no layers.
   template <class Fill>
-  Layers(Module* parent, std::string_view name, const std::vector<Slot<I>>& pattern, int64_t repeats, StackForm form,
+  Layers(Module* parent, std::string_view name, const std::vector<Slot<I>>& pattern, int64_t num_layers, StackForm form,
          Fill fill)
       : parent_(parent),
-        stack_(std::make_unique<LayerStack>(std::string(name), static_cast<int64_t>(pattern.size()), repeats, form)) {
+        stack_(
+            std::make_unique<LayerStack>(std::string(name), static_cast<int64_t>(pattern.size()), num_layers, form)) {
     for (size_t place = 0; place < pattern.size(); ++place) {
       Slot<I> config = pattern[place];
       const std::string where = std::string(name) + "." + std::to_string(place);
@@ -108,8 +137,23 @@ class Layers {
   std::pair<Nest, C> fold(C init, const Nest& states, F step) const {
     Context here(*stack_, detail::context_of(*parent_, stack_->name()), stack_->name());
     const ResumeContext parent(*here.parent());
-    return stack_->scanned() ? fold_scanned(here, std::move(init), states, step)
-                             : fold_unrolled(here, std::move(init), states, step);
+    Nest next;
+    Collected stacked;
+    if (stack_->scanned_repeats() > 0) init = fold_scanned(here, std::move(init), states, step, next, stacked);
+    Collected* outer = &here.collected();
+    std::vector<Collected> apart(static_cast<size_t>(stack_->num_layers() - stack_->first_apart()));
+    for (size_t i = 0; i < apart.size(); ++i) {
+      const int64_t number = stack_->first_apart() + static_cast<int64_t>(i);
+      here.set_collected(&apart[i]);
+      auto ref = layer(here, number, full({DType::i32, {}}, static_cast<double>(number)));
+      const std::string prefix = stack_->child_name(number) + ".";
+      auto [state, out] = step(ref, sub_nest(states, prefix), std::move(init));
+      add_with_prefix(next, prefix, state);
+      init = std::move(out);
+    }
+    here.set_collected(outer);
+    stack_->collect(here, std::move(stacked), apart);
+    return {std::move(next), std::move(init)};
   }
 
   // What make(layer) gives for every layer, named as fold wants it.
@@ -118,51 +162,34 @@ class Layers {
     Context here(*stack_, detail::context_of(*parent_, stack_->name()), stack_->name());
     const ResumeContext parent(*here.parent());
     Nest out;
-    for (int64_t r = 0; r < (stack_->scanned() ? 1 : stack_->repeats()); ++r) {
-      for (int64_t p = 0; p < stack_->period(); ++p) {
-        Nest one = make(layer(here, p, r, Tensor()));
-        if (stack_->scanned()) {
-          for (auto& [name, t] : one) t = broadcast_stack(t);
-        }
-        add_with_prefix(out, stack_->child_name(p, r) + ".", one);
+    const auto add = [&](int64_t number, bool stacked) {
+      Nest one = make(layer(here, number, Tensor()));
+      if (stacked) {
+        for (auto& [name, t] : one) t = broadcast_stack(t);
       }
-    }
+      add_with_prefix(out, stack_->child_name(number) + ".", one);
+    };
+    const int64_t first = stack_->first_apart();
+    for (int64_t place = 0; place < std::min(first, stack_->period()); ++place) add(place, true);
+    for (int64_t number = first; number < stack_->num_layers(); ++number) add(number, false);
     return out;
   }
 
  private:
-  LayerRef<I> layer(Context& here, int64_t place, int64_t repeat, const Tensor& index) const {
-    return {*modules_[static_cast<size_t>(place)], here, stack_->child_name(place, repeat), index};
+  // `index`: the layer's number where the program runs; `number` may be that of another layer in the same child.
+  LayerRef<I> layer(Context& here, int64_t number, const Tensor& index) const {
+    return {*modules_[static_cast<size_t>(number % stack_->period())], here, stack_->child_name(number),
+            LayerPlace{index, stack_->num_layers()}};
   }
   Tensor broadcast_stack(const Tensor& t) const {
     Dims shape = t.dims();
-    shape.insert(shape.begin(), stack_->repeats());
+    shape.insert(shape.begin(), stack_->scanned_repeats());
     return broadcast_to(t, shape);
   }
 
+  // Over the layers in the loop; their states go to `next`.
   template <Tree C, class F>
-  std::pair<Nest, C> fold_unrolled(Context& here, C carry, const Nest& states, F step) const {
-    Nest next;
-    Collected* outer = &here.collected();
-    std::vector<Collected> collected(static_cast<size_t>(stack_->period() * stack_->repeats()));
-    for (int64_t r = 0; r < stack_->repeats(); ++r) {
-      for (int64_t p = 0; p < stack_->period(); ++p) {
-        const int64_t number = r * stack_->period() + p;
-        here.set_collected(&collected[static_cast<size_t>(number)]);
-        const std::string prefix = stack_->child_name(p, r) + ".";
-        auto ref = layer(here, p, r, full({DType::i32, {}}, static_cast<double>(number)));
-        auto [state, out] = step(ref, sub_nest(states, prefix), std::move(carry));
-        add_with_prefix(next, prefix, state);
-        carry = std::move(out);
-      }
-    }
-    here.set_collected(outer);
-    stack_->merge_unrolled(here, collected);
-    return {std::move(next), std::move(carry)};
-  }
-
-  template <Tree C, class F>
-  std::pair<Nest, C> fold_scanned(Context& here, C carry, const Nest& states, F step) const {
+  C fold_scanned(Context& here, C carry, const Nest& states, F step, Nest& next, Collected& stacked) const {
     const Nest* outer_state = here.state_nest();
     Collected* outer = &here.collected();
     const auto body = [&](const Tensor& index, std::pair<Nest, C> loop, const Nest& slices) {
@@ -171,10 +198,10 @@ class Layers {
       here.set_collected(&collected);
       for (int64_t p = 0; p < stack_->period(); ++p) {
         const Tensor number = index * static_cast<double>(stack_->period()) + static_cast<double>(p);
-        const std::string prefix = stack_->child_name(p, 0) + ".";
+        const std::string prefix = stack_->child_name(p) + ".";
         Nest mine = sub_nest(loop.first, prefix);
         for (auto& [name, t] : mine) t = dynamic_index(t, index);
-        auto ref = layer(here, p, 0, number);
+        auto ref = layer(here, p, number);
         auto [state, out] = step(ref, std::move(mine), std::move(loop.second));
         for (const auto& [name, t] : state) {
           Tensor& whole = loop.first.at(prefix + name);
@@ -184,12 +211,18 @@ class Layers {
       }
       return std::pair<std::pair<Nest, C>, Collected>(std::move(loop), std::move(collected));
     };
-    auto [last, collected] =
-        scan(body, std::pair<Nest, C>(states, std::move(carry)), stack_->slices(here), stack_->repeats());
+    Nest looped;
+    for (int64_t p = 0; p < stack_->period(); ++p) {
+      const std::string prefix = stack_->child_name(p) + ".";
+      add_with_prefix(looped, prefix, sub_nest(states, prefix));
+    }
+    auto [last, collected] = scan(body, std::pair<Nest, C>(std::move(looped), std::move(carry)), stack_->slices(here),
+                                  stack_->scanned_repeats());
     here.set_state(outer_state);
     here.set_collected(outer);
-    here.collect_stacked(collected);
-    return last;
+    next = std::move(last.first);
+    stacked = std::move(collected);
+    return std::move(last.second);
   }
 
   Module* parent_;

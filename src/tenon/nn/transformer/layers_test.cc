@@ -9,6 +9,7 @@
 #include "tenon/nn/functional.h"
 #include "tenon/nn/initializers.h"
 #include "tenon/nn/testing/evaluate.h"
+#include "tenon/nn/transformer/residual.h"
 
 namespace tenon {
 namespace {
@@ -93,15 +94,15 @@ class Stack final : public Module {
  public:
   struct Config : Module::Config {
     std::vector<Slot<Step>> pattern{Noisy::Config{}, Outer::Config{}};
-    int64_t repeats = 3;
+    int64_t num_layers = 6;
     StackForm form = StackForm::scan;
-    TENON_CONFIG(pattern, repeats, form)
+    TENON_CONFIG(pattern, num_layers, form)
   };
   explicit Stack(const Config& c)
       : Module(c),
         bias_(this, "bias", {2}, {{}, Constant{0.25}, 1}),
         gain_(this, "gain", Gain::Config{}),
-        layers_(this, "layers", c.pattern, c.repeats, c.form, [](Step::Config& s) { s.input_dim = 2; }) {}
+        layers_(this, "layers", c.pattern, c.num_layers, c.form, [](Step::Config& s) { s.input_dim = 2; }) {}
   Tensor forward(const Tensor& x) const {
     return layers_.fold(x, [](auto& layer, const Tensor& h) { return layer(h); });
   }
@@ -126,9 +127,10 @@ class Stack final : public Module {
 };
 TENON_MODULE(Stack, Module, "for tests")
 
-Stack stack_of(StackForm form) {
+Stack stack_of(StackForm form, int64_t num_layers = 6) {
   Stack::Config c;
   c.form = form;
+  c.num_layers = num_layers;
   return Stack(c);
 }
 
@@ -174,6 +176,25 @@ TEST(Layers, FormsAreEqualToTheBit) {
   EXPECT_EQ(unstack_arrays(got), unstack_arrays(run(unrolled, unrolled, &Stack::forward)));
 }
 
+// A pattern of two that doesn't divide the layers: three times and a half, and less than once.
+TEST(Layers, LayersThatAreLeftOver) {
+  const Stack scanned = stack_of(StackForm::scan, 7), unrolled = stack_of(StackForm::unroll, 7);
+  std::vector<std::string> paths;
+  for (const ParamInfo& info : describe_state(scanned)) paths.push_back(info.path);
+  EXPECT_THAT(paths, ::testing::ElementsAre("bias", "gain.gain", "layers.0::2.scale", "layers.6.scale",
+                                            "layers.1::2.inner.scale", "layers.0::2.calls", "layers.6.calls",
+                                            "layers.1::2.inner.calls"));
+  EXPECT_EQ(unstack(initial_values(scanned, 1)), initial_values(unrolled, 1));
+  const Values got = run(scanned, scanned, &Stack::forward);
+  EXPECT_EQ(got.at("summaries.layers.0::2.stack").dims(), (Dims{4, 1, 2}));
+  EXPECT_EQ(got.at("summaries.layers.1::2.inner.stack").dims(), (Dims{3, 1, 2}));
+  EXPECT_EQ(unstack_arrays(got), unstack_arrays(run(unrolled, unrolled, &Stack::forward)));
+
+  const Stack one = stack_of(StackForm::scan, 1), one_unrolled = stack_of(StackForm::unroll, 1);
+  EXPECT_EQ(initial_values(one, 1), initial_values(one_unrolled, 1));
+  EXPECT_EQ(run(one, one, &Stack::forward), run(one_unrolled, one_unrolled, &Stack::forward));
+}
+
 TEST(Layers, ParentsCodeRunsInTheParentsContext) {
   const Stack scanned = stack_of(StackForm::scan), unrolled = stack_of(StackForm::unroll);
   const Values got = run(scanned, scanned, &Stack::with_parent);
@@ -187,7 +208,7 @@ TEST(Layers, ParentsCodeRunsInTheParentsContext) {
 
 TEST(Layers, StatesAreWrittenLayerByLayer) {
   const auto run_states = [](StackForm form) {
-    const Stack stack = stack_of(form);
+    const Stack stack = stack_of(form, 7);
     return evaluate(initial_values(stack, 1), input(), [&](const Nest& s, const Nest& in) {
       const Nest start = functional(stack, &Stack::start, s, Tensor(), false).result;
       auto [nest, y] = functional(stack, &Stack::with_states, s, make_key(2), false, start, in.at("x")).result;
@@ -196,15 +217,17 @@ TEST(Layers, StatesAreWrittenLayerByLayer) {
     });
   };
   const Values scanned = run_states(StackForm::scan), unrolled = run_states(StackForm::unroll);
-  EXPECT_EQ(unrolled.size(), 7u);
+  EXPECT_EQ(unrolled.size(), 8u);
   EXPECT_EQ(unstack(scanned), unrolled);
   EXPECT_NE(unrolled.at("0.seen"), unrolled.at("2.seen"));
+  EXPECT_NE(unrolled.at("4.seen"), unrolled.at("6.seen"));
 }
 
 // Merges of three layers against sums done here.
 TEST(Layers, OutputsMergeAsTheySay) {
   Stack::Config config;
   config.pattern = {Noisy::Config{}};
+  config.num_layers = 3;
   const Stack stack(config);
   const Values got = run(stack, stack, &Stack::forward);
   const Literal& all = got.at("summaries.layers.0::1.stack");
@@ -226,6 +249,7 @@ TEST(Layers, OutputsMergeAsTheySay) {
 TEST(Layers, EveryLayerDrawsItsOwnNoise) {
   Stack::Config config;
   config.pattern = {Noisy::Config{}};
+  config.num_layers = 3;
   const Stack stack(config);
   Values state = initial_values(stack, 1);
   state.at("layers.0::1.scale") = Literal(TensorType{DType::f32, {3, 2}});  // only noise is left
@@ -272,6 +296,7 @@ TENON_MODULE(Nested, Step, "for tests")
 TEST(Layers, StacksInsideStacks) {
   Stack::Config config;
   config.pattern = {Nested::Config{}};
+  config.num_layers = 3;
   const Stack scanned(config);
   config.form = StackForm::unroll;
   const Stack unrolled(config);
@@ -287,9 +312,88 @@ TEST(Layers, StacksInsideStacks) {
   EXPECT_EQ(error->path(), "layers.0::1.layers.0::1");
 }
 
+// Adds 1 through a residual that drops rows, and tells what came of it.
+class Dropping final : public Step {
+ public:
+  struct Config : Step::Config {
+    Slot<StochasticDepthResidual> residual;
+    Config() : residual(linear()) {}
+    TENON_CONFIG(residual)
+    static StochasticDepthResidual::Config linear() {
+      StochasticDepthResidual::Config c;
+      c.rate = 0.75;
+      c.schedule = DepthSchedule::linear;
+      return c;
+    }
+  };
+  explicit Dropping(const Config& c)
+      : Step(c), residual_(this, "residual", c.residual, [&](Residual::Config& r) { r.input_dim = c.input_dim; }) {}
+  Tensor forward(const Tensor& x) const override {
+    const Tensor y = residual_.call(&Residual::merge, x, full_like(x, 1));
+    summary("added", y - x, Merge::stack);
+    return y;
+  }
+
+ private:
+  Child<StochasticDepthResidual> residual_;
+};
+TENON_MODULE(Dropping, Step, "for tests")
+
+// Of 3 layers in two patterns, the last alone: rates of 1/4, 1/2 and 3/4.
+TEST(Layers, StochasticDepthGrowsWithTheLayersNumber) {
+  constexpr int64_t kRows = 2000;
+  const auto run_layers = [&](StackForm form, bool training) {
+    Stack::Config config;
+    config.pattern = {Dropping::Config{}, Dropping::Config{}};
+    config.num_layers = 3;
+    config.form = form;
+    const Stack stack(config);
+    return evaluate(
+        initial_values(stack, 1), {{"x", Literal(TensorType{DType::f32, {kRows, 2}})}},
+        [&](const Nest& s, const Nest& in) {
+          const Tensor key = training ? make_key(2) : Tensor();
+          return flatten_collected(functional(stack, &Stack::forward, s, key, training, in.at("x")).collected);
+        });
+  };
+  const Values trained = run_layers(StackForm::scan, true);
+  EXPECT_EQ(trained, run_layers(StackForm::unroll, true));
+  const Literal &even = trained.at("summaries.layers.0::2.added"), &odd = trained.at("summaries.layers.1::2.added");
+  const auto expect_rate = [&](const Literal& added, int64_t first, double rate) {
+    int64_t dropped = 0;
+    for (int64_t i = first; i < first + 2 * kRows; i += 2) {
+      const double x = added.as_double(i);
+      dropped += x == 0;
+      EXPECT_NEAR(x, x == 0 ? 0 : 1 / (1 - rate), 1e-5);
+      EXPECT_EQ(added.as_double(i + 1), x);
+    }
+    EXPECT_NEAR(static_cast<double>(dropped) / kRows, rate, 0.04);
+  };
+  expect_rate(even, 0, 0.25);
+  expect_rate(odd, 0, 0.5);
+  expect_rate(even, 2 * kRows, 0.75);
+  for (const double x : run_layers(StackForm::scan, false).at("summaries.layers.0::2.added").to_doubles()) {
+    EXPECT_EQ(x, 1);
+  }
+}
+
+TEST(Layers, PlacesAreThoseOfStacks) {
+  StochasticDepthResidual::Config config = Dropping::Config::linear();
+  config.input_dim = 2;
+  const StochasticDepthResidual residual(config);
+  const auto error = error_of([&] {
+    evaluate(initial_values(residual, 1), input(), [&](const Nest& s, const Nest& in) {
+      const Tensor& x = in.at("x");
+      return Nest{{"", functional(residual, &Residual::merge, s, make_key(2), true, x, x).result}};
+    });
+  });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::unsupported);
+  EXPECT_THAT(error->message(), HasSubstr("in no stack of layers"));
+}
+
 TEST(Layers, RefusesEmptyStacks) {
   Stack::Config config;
-  config.repeats = 0;
+  config.num_layers = 0;
   const auto error = error_of([&] { Stack stack(config); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::invalid_argument);

@@ -3,6 +3,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/basic/dropout.h"
+#include "tenon/nn/transformer/layers.h"
 
 namespace tenon {
 
@@ -13,7 +14,9 @@ TENON_MODULE(HybridNormResidual, Residual, "x + post_norm(branch(norm(x)))")
 TENON_MODULE(DropoutResidual, Residual, "drops elements of the branch in training", {"rate", "share that is dropped"},
              {"residual", "how the branch joins"})
 TENON_MODULE(StochasticDepthResidual, Residual, "drops the branch of whole rows in training",
-             {"rate", "share that is dropped"}, {"residual", "how the branch joins"})
+             {"rate", "share that is dropped"},
+             {"schedule", "constant: all layers alike; linear: layer l of L at l / L times the rate"},
+             {"residual", "how the branch joins"})
 
 namespace {
 
@@ -64,11 +67,19 @@ StochasticDepthResidual::Config::Config() : residual(PreNormResidual::Config{}) 
 void StochasticDepthResidual::Config::check(Checker& c) const { check_rate(c, "rate", rate); }
 
 StochasticDepthResidual::StochasticDepthResidual(const Config& config)
-    : Residual(config), rate_(config.rate), residual_(this, "residual", config.residual, dim_of(config)) {}
+    : Residual(config),
+      rate_(config.rate),
+      schedule_(config.schedule),
+      residual_(this, "residual", config.residual, dim_of(config)) {}
 
 Tensor StochasticDepthResidual::prepare(const Tensor& x) const { return residual_.call(&Residual::prepare, x); }
 Tensor StochasticDepthResidual::merge(const Tensor& x, const Tensor& branch) const {
-  return residual_.call(&Residual::merge, x, drop_rows(branch, rate_, "branch"));
+  if (schedule_ == DepthSchedule::constant) {
+    return residual_.call(&Residual::merge, x, drop_rows(branch, rate_, "branch"));
+  }
+  const LayerPlace layer = layer_place();
+  const Tensor rate = convert(layer.number + 1.0, DType::f32) * (rate_ / static_cast<double>(layer.num_layers));
+  return residual_.call(&Residual::merge, x, drop_rows(branch, rate, "branch"));
 }
 
 }  // namespace tenon

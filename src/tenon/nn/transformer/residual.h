@@ -85,15 +85,21 @@ class DropoutResidual final : public Residual {
   Child<Residual> residual_;
 };
 
+// How often layers are dropped: all equally often, or layer l of L, counted from 1, at l / L times the rate (the linear
+// rule of Huang et al. 2016, section 3).
+enum class DepthSchedule : uint8_t { constant, linear };
+TENON_ENUM(DepthSchedule, constant, linear)
+
 // Drops the branch of whole rows of the batch in training (Huang et al. 2016), then merges as another residual does.
 class StochasticDepthResidual final : public Residual {
  public:
   struct Config : Residual::Config {
     double rate = 0.1;
+    DepthSchedule schedule = DepthSchedule::constant;  // linear: only in a stack of layers
     Slot<Residual> residual;
     Config();  // residual: PreNormResidual
     void check(Checker& c) const;
-    TENON_CONFIG(rate, residual)
+    TENON_CONFIG(rate, schedule, residual)
   };
   explicit StochasticDepthResidual(const Config& config);
   Tensor prepare(const Tensor& x) const override;
@@ -101,6 +107,7 @@ class StochasticDepthResidual final : public Residual {
 
  private:
   double rate_;
+  DepthSchedule schedule_;
   Child<Residual> residual_;
 };
 
