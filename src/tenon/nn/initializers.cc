@@ -56,7 +56,7 @@ Nest init_child(const Module::ChildEntry& child, const Tensor& key) {
 Nest init_module(const Module& module, const Tensor& key) {
   Nest out;
   for (const Param* p : module.params()) out.emplace(p->name(), init_param(*p, key));
-  for (const State* s : module.states()) out.emplace(s->name(), zeros({DType::f32, s->shape()}));
+  for (const State* s : module.states()) out.emplace(s->name(), full({DType::f32, s->shape()}, s->initial()));
   for (const Module::ChildEntry& child : module.children())
     add_with_prefix(out, child.name + ".", init_child(child, key));
   return out;

@@ -7,8 +7,8 @@ namespace tenon {
 
 // Loss is sum / weight, both over the global batch, so that every split of one batch gives the same gradients.
 struct LossSum {
-  Tensor sum;     // f32 scalar: token losses, in nats, of live tokens
-  Tensor weight;  // f32 scalar: number of live tokens
+  Tensor sum;     // f32 scalar: losses, in nats, of live tokens or examples
+  Tensor weight;  // f32 scalar: their number
   TENON_TREE(sum, weight)
 };
 
@@ -19,6 +19,10 @@ class Model : public Module {
   };
   // `batch`: named arrays, first dimension B, as the dataset names them ("input_ids", "target_labels", …).
   virtual LossSum forward(const Nest& batch) const = 0;
+  // What the weight of its loss counts: a plural, for logs and the names of numbers ("num_tokens", "tokens_per_s").
+  virtual std::string_view unit() const { return "tokens"; }
+  // Of what an evaluation measures, the number that sums up a run in its last line.
+  virtual std::string_view headline() const { return "bits_per_byte"; }
 
  protected:
   explicit Model(const Config& config) : Module(config) {}

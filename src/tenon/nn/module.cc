@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tenon/config/define.h"
+#include "tenon/nn/initializers.h"
 
 namespace tenon {
 
@@ -73,8 +74,10 @@ void describe(const Module& module, const std::string& prefix, int64_t stack, bo
                      spec.init, spec.decay_scale});
     }
   } else {
-    for (const State* s : module.states())
-      out.push_back({prefix + s->name(), s->shape(), stack, {}, {}, 0, false, s->source()});
+    for (const State* s : module.states()) {
+      const Initializer init = s->initial() == 0 ? Initializer() : Initializer(Constant{s->initial()});
+      out.push_back({prefix + s->name(), s->shape(), stack, {}, init, 0, false, s->source()});
+    }
   }
   for (const Module::ChildEntry& child : module.children()) {
     if (child.repeats > 0 && stack > 0) {

@@ -61,8 +61,8 @@ Param::operator Tensor() const {
   return slice(shard(convert(stored, here.compute_dtype()), spec_.partition), Dims(shape_.size(), 0), shape_);
 }
 
-State::State(Module* owner, std::string_view name, Dims shape, StateSource source)
-    : owner_(owner), name_(name), shape_(std::move(shape)), source_(source) {
+State::State(Module* owner, std::string_view name, Dims shape, StateSource source, double initial)
+    : owner_(owner), name_(name), shape_(std::move(shape)), source_(source), initial_(initial) {
   owner->check_new_name(name);
   owner->states_.push_back(this);
 }

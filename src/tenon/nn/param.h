@@ -56,10 +56,12 @@ class Param {
 // What a state's next value comes from: the forward pass, or the cotangent that the backward pass gives the state.
 enum class StateSource : uint8_t { forward, cotangent };
 
-// An array that isn't trained: batch statistics, amax history, router bias. f32, replicated, zeros at the start.
+// An array that isn't trained: batch statistics, amax history, router bias. f32, replicated, `initial` everywhere at
+// the start.
 class State {
  public:
-  State(Module* owner, std::string_view name, Dims shape, StateSource source = StateSource::forward);
+  State(Module* owner, std::string_view name, Dims shape, StateSource source = StateSource::forward,
+        double initial = 0);
   operator Tensor() const;  // NOLINT: implicit by design
   // The value the next step starts from; at most once in a call. Microbatches carry it in order.
   void update(const Tensor& next) const;
@@ -70,6 +72,7 @@ class State {
   const std::string& name() const { return name_; }
   const Dims& shape() const { return shape_; }
   StateSource source() const { return source_; }
+  double initial() const { return initial_; }
 
  private:
   void collect(const Tensor& next) const;
@@ -77,6 +80,7 @@ class State {
   std::string name_;
   Dims shape_;
   StateSource source_;
+  double initial_;
 };
 
 }  // namespace tenon

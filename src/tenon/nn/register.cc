@@ -13,6 +13,10 @@
 #include "tenon/nn/transformer/cross_decoder_layer.h"
 #include "tenon/nn/transformer/mixer_layer.h"
 #include "tenon/nn/transformer/parallel_layer.h"
+#include "tenon/nn/vision/batch_norm.h"
+#include "tenon/nn/vision/image_classifier.h"
+#include "tenon/nn/vision/resnet.h"
+#include "tenon/nn/vision/vit.h"
 
 namespace tenon {
 
@@ -32,6 +36,9 @@ void register_nn(Registry& registry) {
   registry.add<LogOfUniform, InverseSoftplusOfLogUniform, CausalConv, GatedNorm, Mamba2>();
   registry.add<DecoderLayer, ParallelLayer, CrossDecoderLayer, MixerLayer, Decoder>();
   registry.add<TiedHead, LinearHead, CappedHead, CrossEntropy, CausalLm, EncoderDecoder>();
+  registry.add<ValidPadding, SamePadding, ExplicitPadding, Conv2D, MaxPool, AvgPool, GlobalAvgPool, GlobalMaxPool,
+               BatchNorm>();
+  registry.add<BasicBlock, BottleneckBlock, ResNet, PatchEmbedding, ViT, ImageClassifier>();
   registry.add<SetRemat, SetPartitions, UseAttention, UseDot>();
 }
 
