@@ -25,7 +25,7 @@ Vjp vjp(const TensorFn& f, const std::vector<Tensor>& inputs, const std::vector<
     wanted.results.push_back(pulled && is_float(trace.value(v).type.dtype));
   }
   const std::vector<bool> all_params(inputs.size(), true), all_results(wanted.results.size(), true);
-  const Split parts = split(trace, region, wanted, {all_params, all_results, false});
+  const Split parts = split(trace, region, wanted, {all_params, all_results});
   const std::vector<Tensor> forward = inline_region(trace, parts.forward, inputs);
 
   Vjp out;

@@ -42,8 +42,7 @@ ManualSplit split_manual(Trace& trace, const OpInfo& op, const std::unordered_se
   for (ValueId v : op.operands) s.active.params.push_back(active.contains(v));
   s.active.results = active_results(trace, op.regions[0], s.active.params, {});
   // Inputs and results are there anyway, and each device reads its piece of them again.
-  const SplitOptions options{std::vector<bool>(op.operands.size(), true), std::vector<bool>(s.num_results, true),
-                             false};
+  const SplitOptions options{std::vector<bool>(op.operands.size(), true), std::vector<bool>(s.num_results, true)};
   s.parts = split(trace, op.regions[0], s.active, options);
   return s;
 }

@@ -134,7 +134,11 @@ class Grower {
     const Tensor a = any(pool), b = fitted(pool, a.dims());
     const Tensor yes = below(2) == 0 ? greater(full({DType::f64, {}}, 1), zeros({DType::f64, {}}))
                                      : less(full({DType::f64, {}}, 1), zeros({DType::f64, {}}));
-    return cond(yes, [&] { return Tensors{unary(a)}; }, [&] { return Tensors{binary(b, a)}; })[0];
+    const auto first = [&] { return Tensors{unary(a)}; };
+    const auto second = [&] { return Tensors{tag(unary(tag(binary(b, a), "t")), "branch")}; };
+    if (below(2) == 0) return cond(yes, first, second)[0];
+    const Tensor index = full({DType::i32, {}}, static_cast<double>(below(4)));
+    return switch_case(index, {first, second, [&] { return Tensors{a}; }})[0];
   }
 
   Tensor grow(const Tensors& pool, int depth) {

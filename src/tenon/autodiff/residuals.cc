@@ -49,6 +49,7 @@ class Planner {
     bool never_saved = false;
   };
 
+  bool in_loop() const { return options_.runs == Runs::in_loop; }
   bool defined_here(ValueId v) const { return trace_.value(v).region == joint_.region; }
   bool is_param(ValueId v) const { return defined_here(v) && trace_.value(v).def == kNoId; }
   bool is_cotangent(ValueId v) const { return is_param(v) && trace_.value(v).index >= joint_.num_params; }
@@ -59,7 +60,7 @@ class Planner {
   // Backward ops are those that depend on a cotangent; the others get a fate.
   void classify(OpId id) {
     const OpInfo& op = trace_.op(id);
-    bool back = false, varies = false, free = options_.in_loop;
+    bool back = false, varies = false, free = in_loop();
     for (ValueId v : uses(trace_, op)) {
       back = back || is_cotangent(v) || backward_values_.contains(v);
       varies = varies || is_param(v) || varying_.contains(v);
@@ -73,7 +74,7 @@ class Planner {
     if (varies) varying_.insert(op.results.begin(), op.results.end());
     Fate fate;
     const bool is_tag = op.def->name == "tag";
-    if (options_.in_loop && (!varies || (is_tag && free))) {
+    if (in_loop() && (!varies || (is_tag && free))) {
       fate.never_saved = true;
     } else {
       fate = decide(op, free);
@@ -193,7 +194,8 @@ class Planner {
         if (def == kNoId) continue;
         plan_.saved.insert(v);
         check_not_on_host(v);
-        if (fates_.at(def).save == Save::host) plan_.host.insert(v);
+        const Save save = fates_.at(def).save;
+        if (save == Save::device || save == Save::host) plan_.asked.emplace(v, save);
         continue;
       }
       again_.insert(def);
@@ -202,16 +204,17 @@ class Planner {
     }
   }
 
-  // A loop can't stack what an inner loop has put on the host.
+  // A loop can't stack what an inner loop has put on the host, nor a branch return it.
   void check_not_on_host(ValueId v) const {
     const OpInfo& op = trace_.op(trace_.value(v).def);
-    if (!options_.in_loop || !is_scan(op)) return;
+    if (options_.runs == Runs::once || !is_scan(op)) return;
     const ValueId inner = trace_.region(op.regions[0]).results[trace_.value(v).index];
     const OpId def = trace_.value(inner).def;
     if (def == kNoId || !is_to_host(trace_.op(def))) return;
-    throw Error(ErrorCode::unsupported, "values kept in host memory by a loop inside a loop that is differentiated too")
+    throw Error(ErrorCode::unsupported,
+                "values kept in host memory by a loop inside a loop or a branch that is differentiated too")
         .at(std::string(trace_.path_of(op)))
-        .hint("keep them on the device, or take the gradient inside the outer loop");
+        .hint("keep them on the device, or take the gradient inside the outer loop or the branch");
   }
 
   const Trace& trace_;

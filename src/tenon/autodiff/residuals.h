@@ -19,11 +19,16 @@ struct ResidualPlan {
   // Parameters and results of forward ops that the backward pass reads, in the order it needs them.
   std::vector<ValueId> values;
   std::unordered_set<ValueId> saved;            // those of `values` that are results of ops
-  std::unordered_set<ValueId> host;             // those of `saved` that wait in host memory
+  std::unordered_map<ValueId, Save> asked;      // those of `saved` that a policy keeps: on the device or the host
   std::unordered_set<OpId> backward;            // ops that depend on a cotangent
   std::vector<OpId> recomputed;                 // forward ops the backward pass does again, in order
   std::unordered_map<ValueId, ValueId> tagged;  // value -> the tag on it that is kept
 
+  // Where a policy keeps `v`; automatic: none does.
+  Save save(ValueId v) const {
+    const auto it = asked.find(v);
+    return it == asked.end() ? Save::automatic : it->second;
+  }
   // The kept tag that stands for `v`, or `v`.
   ValueId kept(ValueId v) const {
     for (auto it = tagged.find(v); it != tagged.end(); it = tagged.find(v)) v = it->second;

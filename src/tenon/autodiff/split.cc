@@ -62,15 +62,18 @@ class Partitioner {
   bool defined_here(ValueId v) const { return trace_.value(v).region == joint_.region; }
   bool is_param(ValueId v) const { return defined_here(v) && trace_.value(v).def == kNoId; }
 
+  // A conditional has its results in one memory: what a branch keeps on the host is moved after it.
+  bool moves_to_host(ValueId v) const { return options_.runs != Runs::in_branch && plan_.save(v) == Save::host; }
+
   bool read_from_forward(ValueId v) const {
     return plan_.saved.contains(v) || (is_param(v) && trace_.value(v).index < joint_.num_params);
   }
 
   // Values read by recomputed ops of each remat scope. Outside loops a barrier keeps the compiler from undoing what a
-  // policy asked for by common-subexpression elimination; loop bodies are apart anyway. Without a policy the compiler
-  // may.
+  // policy asked for by common-subexpression elimination; loop bodies and branches are apart anyway. Without a policy
+  // the compiler may.
   void find_barriers() {
-    if (options_.in_loop) return;
+    if (options_.runs != Runs::once) return;
     for (OpId id : plan_.recomputed) {
       const OpInfo& op = trace_.op(id);
       if (op.mark.remat_scope == kNoId) continue;
@@ -84,7 +87,7 @@ class Partitioner {
 
   // Where the forward region returns `v`; adds it to `outs` when it doesn't yet.
   size_t output_index(ValueId v, std::vector<ValueId>& outs) const {
-    for (size_t i = 0; i < joint_.num_results && !plan_.host.contains(v); ++i) {
+    for (size_t i = 0; i < joint_.num_results && plan_.save(v) != Save::host; ++i) {
       if (outs[i] == v && options_.free_results[i]) return i;
     }
     outs.push_back(v);
@@ -96,7 +99,7 @@ class Partitioner {
     for (ValueId v : plan_.values) {
       const uint32_t index = trace_.value(v).index;
       const bool free = is_param(v) && options_.free_params[index];
-      residuals.push_back({free, free ? index : output_index(v, outs)});
+      residuals.push_back({free, free ? index : output_index(v, outs), plan_.save(v)});
     }
     std::set<OpId> live;
     for (ValueId v : outs) mark_live(v, live);
@@ -110,7 +113,7 @@ class Partitioner {
       }
       std::vector<Tensor> out;
       for (size_t i = 0; i < outs.size(); ++i) {
-        const bool offload = i >= joint_.num_results && plan_.host.contains(outs[i]);
+        const bool offload = i >= joint_.num_results && moves_to_host(outs[i]);
         out.push_back(offload ? to_host(map(trace_, outs[i])) : map(trace_, outs[i]));
       }
       return out;
@@ -133,7 +136,7 @@ class Partitioner {
     return trace_region(trace_, param_types, [&](const std::vector<Tensor>& args) {
       ValueMap map;
       for (size_t i = 0; i < args.size(); ++i) {
-        map.set(params[i], plan_.host.contains(params[i]) ? to_device(args[i]) : args[i]);
+        map.set(params[i], moves_to_host(params[i]) ? to_device(args[i]) : args[i]);
       }
       for (OpId id : info_.ops) {
         if (!plan_.backward.contains(id) || !live.contains(id)) continue;

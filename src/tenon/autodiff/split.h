@@ -14,13 +14,16 @@ struct Active {
   std::vector<ValueId> captures;
 };
 
+// How often a region runs. What a loop saves is stacked, and what doesn't change from step to step is never saved; of
+// branches only one runs.
+enum class Runs : uint8_t { once, in_loop, in_branch };
+
 struct SplitOptions {
   // Parameters the backward pass has anyway (slices of a scan's inputs, its index): never saved.
   std::vector<bool> free_params;
   // Results the forward pass hands out whole (outputs of a scan that are stacked anyway): saving them costs nothing.
   std::vector<bool> free_results;
-  // In a loop what is saved is stacked, and what doesn't change from step to step is never saved.
-  bool in_loop = false;
+  Runs runs = Runs::once;
 };
 
 // A value the backward region reads: parameter `param` of the split region, or else result `forward_result` of
@@ -28,6 +31,8 @@ struct SplitOptions {
 struct Residual {
   bool is_param = false;
   size_t index = 0;
+  // Where a policy keeps it; automatic where none decided. What a branch keeps on the host is moved by its caller.
+  Save save = Save::automatic;
 };
 
 // forward: params… -> results…, saved values…

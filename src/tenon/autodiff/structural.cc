@@ -8,16 +8,6 @@
 namespace tenon {
 namespace {
 
-std::vector<ValueId> active_captures(const Trace& trace, const OpInfo& op, const std::unordered_set<ValueId>& active) {
-  std::vector<ValueId> out;
-  for (RegionId region : op.regions) {
-    for (ValueId v : captures(trace, region)) {
-      if (active.contains(v) && std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
-    }
-  }
-  return out;
-}
-
 struct ScanSplit {
   RegionId body;
   int64_t length = 0;
@@ -51,7 +41,7 @@ ScanSplit split_scan(Trace& trace, const OpInfo& op, const std::unordered_set<Va
   }
   // A carry that only the start makes active still hands its cotangent through.
   for (size_t i = 0; i < s.num_carry; ++i) s.active.results[i] = s.active.params[i + 1];
-  SplitOptions options{{true}, {}, true};
+  SplitOptions options{{true}, {}, Runs::in_loop};
   for (size_t i = 0; i < op.operands.size(); ++i) options.free_params.push_back(i >= s.num_carry);
   for (size_t i = 0; i < op.results.size(); ++i) options.free_results.push_back(i >= s.num_carry);
   s.parts = split(trace, s.body, s.active, options);
@@ -152,6 +142,16 @@ std::vector<Tensor> operand_tensors(Trace& trace, const OpInfo& op) {
 
 }  // namespace
 
+std::vector<ValueId> active_captures(const Trace& trace, const OpInfo& op, const std::unordered_set<ValueId>& active) {
+  std::vector<ValueId> out;
+  for (RegionId region : op.regions) {
+    for (ValueId v : captures(trace, region)) {
+      if (active.contains(v) && std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
+    }
+  }
+  return out;
+}
+
 std::vector<bool> active_results(Trace& trace, RegionId region, const std::vector<bool>& params,
                                  const std::vector<ValueId>& captured) {
   std::vector<bool> out;
@@ -177,38 +177,8 @@ LinearizedOp linearize_scan(Trace& trace, OpId id, const std::unordered_set<Valu
   return out;
 }
 
-// The branches are done again in the backward pass: they take no parameters, so there is nothing to save but captures.
-LinearizedOp linearize_cond(Trace& trace, OpId id, const std::unordered_set<ValueId>& active) {
-  const OpInfo& op = trace.op(id);
-  const std::vector<ValueId> captured = active_captures(trace, op, active);
-  LinearizedOp out;
-  for (ValueId v : op.results) out.results.push_back(trace.tensor(v));
-  const Tensor predicate = trace.tensor(op.operands[0]);
-  const std::vector<RegionId> regions = op.regions;
-  out.pullback = [&trace, captured, predicate, regions](const std::vector<Tensor>& cts) {
-    const auto branch = [&](RegionId region) {
-      return [&trace, &captured, &cts, region] {
-        const Cotangents pulled = [&] {
-          Linearizer linear(trace, region, {}, {}, captured);
-          return linear.pull(cts);
-        }();
-        std::vector<Tensor> out_cts;
-        for (size_t i = 0; i < captured.size(); ++i) {
-          out_cts.push_back(pulled.captures[i] ? pulled.captures[i] : zeros(trace.value(captured[i]).type));
-        }
-        return out_cts;
-      };
-    };
-    const std::vector<Tensor> pulled = cond(predicate, branch(regions[0]), branch(regions[1]));
-    Linearizer::Pulled result{{Tensor()}, {}};
-    for (size_t i = 0; i < captured.size(); ++i) result.captured.emplace_back(captured[i], pulled[i]);
-    return result;
-  };
-  return out;
-}
-
 StructuralRule structural_rule(const OpInfo& op) {
-  return is_scan(op) ? linearize_scan : is_cond(op) ? linearize_cond : is_manual(op) ? linearize_manual : nullptr;
+  return is_scan(op) ? linearize_scan : is_branch(op) ? linearize_branch : is_manual(op) ? linearize_manual : nullptr;
 }
 
 }  // namespace tenon

@@ -126,6 +126,25 @@ TEST(Interpreter, CondRunsOneBranch) {
   }
 }
 
+TEST(Interpreter, CaseRunsOneBranch) {
+  const std::vector<TensorType> params = {{DType::i32, {}}};
+  const Graph graph = make_graph(params, [](const Tensors& t) {
+    return switch_case(t[0], {[&]() -> Tensors { return {neg(t[0])}; }, [&]() -> Tensors { return {t[0] * t[0]}; },
+                              [&]() -> Tensors { return {abs(t[0])}; }});
+  });
+  constexpr int64_t kLeast = std::numeric_limits<int32_t>::min() + 1;
+  const std::vector<std::pair<int64_t, int64_t>> expected = {{0, 0}, {1, 1},  {2, 2},
+                                                             {3, 3}, {-7, 7}, {kLeast, -kLeast}};
+  for (const auto& [index, result] : expected) {
+    std::vector<std::string_view> ran;
+    const auto out = interpret(graph, std::vector<Literal>{i32({}, {index})},
+                               [&](const OpInfo& op, std::span<const Literal>) { ran.push_back(op.def->name); });
+    EXPECT_EQ(out[0].as_int(0), result);
+    ASSERT_EQ(ran.size(), 2U);
+    EXPECT_EQ(ran[0], index == 0 ? "neg" : index == 1 ? "mul" : "abs");
+  }
+}
+
 TEST(Interpreter, ChecksItsArguments) {
   const std::vector<TensorType> params = {{DType::f32, {2}}};
   const Graph graph = make_graph(params, [](const Tensors& x) { return x; });

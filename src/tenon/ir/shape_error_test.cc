@@ -257,6 +257,13 @@ void add_control(std::vector<Refusal>& out) {
   refuse("cond", [] { cond(i32({}), [] { return Tensors{}; }, [] { return Tensors{}; }); });
   refuse("cond", [] { cond(i1({1}), [] { return Tensors{}; }, [] { return Tensors{}; }); });
   refuse("cond", [] { cond(i1({}), [] { return Tensors{f32({})}; }, [] { return Tensors{f32({1})}; }); });
+  refuse("cond", [=] { cond_op(i1({}), identity({row}), identity({row})); });
+  const auto nothing = [] { return Tensors{}; };
+  refuse("case", [=] { switch_case(i1({}), {nothing, nothing}); });
+  refuse("case", [=] { switch_case(i32({1}), {nothing}); });
+  refuse("case", [] { switch_case(i32({}), {}); });
+  refuse("case", [=] { switch_case(i32({}), {nothing, nothing, [] { return Tensors{f32({})}; }}); });
+  refuse("case", [=] { case_op(i32({}), {identity({row})}); });
 }
 
 // "attention_backward" is what the gradient of attention makes, from operands already checked.

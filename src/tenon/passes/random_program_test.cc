@@ -162,7 +162,9 @@ class Grower {
     };
     if (below(2) == 0) {
       const auto then = [&] { return Tensors{select(like(pool, {DType::i1, x.dims()}), x, fit(grown({}), x.type()))}; };
-      return cond(like(pool, {DType::i1, {}}), then, [&] { return Tensors{unary(x)}; })[0];
+      const auto otherwise = [&] { return Tensors{unary(x)}; };
+      if (below(2) == 0) return cond(like(pool, {DType::i1, {}}), then, otherwise)[0];
+      return switch_case(like(pool, {DType::i32, {}}), {otherwise, then, [&] { return Tensors{x}; }})[0];
     }
     const std::vector<TensorType> params{{DType::i32, {}}, x.type()};
     const RegionId body = trace_region(trace, params, [&](const Tensors& p) {

@@ -150,5 +150,32 @@ TEST(OpParity, GradientsOnFourDevicesAgreeWithTheInterpreter) {
   }
 }
 
+// Branches that save values of their own for the backward pass, inside a loop: the steps take the branches in turn, and
+// the last by an index outside.
+TEST(OpParity, GradientsOfBranchesAgreeWithTheInterpreter) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  const std::vector<Literal> args = {eighths({DType::f32, {2, 80}}), eighths({DType::f32, {4, 80, 80}}, 1)};
+  const std::vector<TensorType> types = {args[0].type(), args[1].type()};
+  const Graph graph = make_graph(types, [&](const std::vector<Tensor>& p) {
+    using Tensors = std::vector<Tensor>;
+    const auto loss = [](const Tensors& q) {
+      const auto step = [](const Tensor& index, const Tensor& h, const Tensor& w) {
+        const Tensors next =
+            switch_case(index, {[&] { return Tensors{h + sin(tanh(matmul(h, w)))}; }, [&] { return Tensors{h * 0.5}; },
+                                [&] { return Tensors{sin(matmul(h, w) * 0.125)}; }});
+        return std::pair<Tensor, Tensors>(next[0], {});
+      };
+      return sum_all(scan(step, q[0] * 0.125, q[1] * 0.125).first);
+    };
+    return grad(loss, p);
+  });
+  const std::vector<Literal> got = run_on(Backend::open("cpu"), Mesh(), graph, args), want = interpret(graph, args);
+  for (size_t i = 0; i < want.size(); ++i) {
+    for (int64_t k = 0; k < want[i].size(); ++k) {
+      EXPECT_NEAR(got[i].as_double(k), want[i].as_double(k), 1e-4 * std::max(1.0, std::fabs(want[i].as_double(k))));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon

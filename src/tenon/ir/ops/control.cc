@@ -1,4 +1,4 @@
-// scan, while, cond: checks, meaning and the op rows; printing is in control_print.cc.
+// scan, while, cond, case: checks, meaning and the op rows; printing is in control_print.cc.
 #include "tenon/ir/ops/control.h"
 
 #include "tenon/ir/ops/control_print.h"
@@ -101,20 +101,38 @@ std::vector<Literal> eval_while(const EvalArgs& a) {
 }
 double while_flops(const Trace& trace, const OpInfo& op) { return count_flops(trace, op.regions[1]); }
 
-// ── cond ──
+// ── cond and case: one of the regions runs ──
+std::vector<TensorType> branch_types(const InferArgs& a) {
+  if (a.regions.empty()) shape_error("needs a branch");
+  const std::vector<TensorType> first = a.trace.types(a.trace.region(a.regions[0]).results);
+  for (const RegionId branch : a.regions) {
+    if (!a.trace.region(branch).params.empty()) shape_error("the branches take no parameters");
+    if (a.trace.types(a.trace.region(branch).results) != first) shape_error("the branches return different types");
+  }
+  return first;
+}
+double branch_flops(const Trace& trace, const OpInfo& op) {
+  double most = 0;
+  for (const RegionId branch : op.regions) most = std::max(most, count_flops(trace, branch));
+  return most;
+}
+
 std::vector<TensorType> infer_cond(const InferArgs& a) {
-  const auto then = a.trace.types(a.trace.region(a.regions[0]).results);
-  const auto otherwise = a.trace.types(a.trace.region(a.regions[1]).results);
   if (a.operands[0] != TensorType{DType::i1, {}})
     shape_error("the predicate is {}, not i1[]", to_string(a.operands[0]));
-  if (then != otherwise) shape_error("the branches return different types");
-  return then;
+  return branch_types(a);
 }
 std::vector<Literal> eval_cond(const EvalArgs& a) {
   return a.run(a.op.regions[a.operand(0).as_int(0) != 0 ? 0 : 1], {});
 }
-double cond_flops(const Trace& trace, const OpInfo& op) {
-  return std::max(count_flops(trace, op.regions[0]), count_flops(trace, op.regions[1]));
+
+std::vector<TensorType> infer_case(const InferArgs& a) {
+  if (a.operands[0] != TensorType{DType::i32, {}}) shape_error("the index is {}, not i32[]", to_string(a.operands[0]));
+  return branch_types(a);
+}
+std::vector<Literal> eval_case(const EvalArgs& a) {
+  const int64_t index = a.operand(0).as_int(0), count = static_cast<int64_t>(a.op.regions.size());
+  return a.run(index >= 0 && index < count ? a.op.regions[z(index)] : a.op.regions.back(), {});
 }
 
 constexpr std::string_view kStructural = "structural";
@@ -124,7 +142,10 @@ const OpDef kWhile{"while",     infer_while,
                    print_while, eval_while,
                    nullptr,     "how often it runs is known only at run time; use scan",
                    while_flops, Recompute::expensive};
-const OpDef kCond{"cond", infer_cond, print_cond, eval_cond, nullptr, kStructural, cond_flops, Recompute::expensive};
+const OpDef kCond{"cond",  infer_cond,  print_branches, eval_cond,
+                  nullptr, kStructural, branch_flops,   Recompute::expensive};
+const OpDef kCase{"case",  infer_case,  print_branches, eval_case,
+                  nullptr, kStructural, branch_flops,   Recompute::expensive};
 
 }  // namespace
 
@@ -164,12 +185,26 @@ std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vecto
   return cond_op(predicate, yes, no);
 }
 
+std::vector<Tensor> case_op(const Tensor& index, const std::vector<RegionId>& branches) {
+  return current_trace().emit(kCase, {index}, {}, branches);
+}
+
+std::vector<Tensor> switch_case(const Tensor& index,
+                                const std::vector<std::function<std::vector<Tensor>()>>& branches) {
+  Trace& trace = current_trace();
+  std::vector<RegionId> regions;
+  for (const auto& branch : branches) {
+    regions.push_back(trace_region(trace, {}, [&](const auto&) { return branch(); }));
+  }
+  return case_op(index, regions);
+}
+
 bool is_scan(const OpInfo& op) { return op.def == &kScan; }
-bool is_cond(const OpInfo& op) { return op.def == &kCond; }
+bool is_branch(const OpInfo& op) { return op.def == &kCond || op.def == &kCase; }
 int64_t scan_num_carry(const OpInfo& op) { return op.attrs.integer("num_carry"); }
 
 std::span<const OpDef* const> control_defs() {
-  static const OpDef* const defs[] = {&kScan, &kWhile, &kCond};
+  static const OpDef* const defs[] = {&kScan, &kWhile, &kCond, &kCase};
   return defs;
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tenon/ir/op_def.h"
+
 namespace tenon {
 namespace {
 
@@ -251,19 +253,22 @@ void print_while(HloWriter& w, const OpInfo& op) {
   for (size_t i = 0; i < op.results.size(); ++i) w.bind(op.results[i], result_name(base, i, vars.size()));
 }
 
-void print_cond(HloWriter& w, const OpInfo& op) {
+void print_branches(HloWriter& w, const OpInfo& op) {
   const std::string base = w.fresh();
   const size_t count = op.results.size();
   const std::string lhs = count == 0 ? "" : count == 1 ? base + " = " : fmt::format("{}:{} = ", base, count);
-  w.line(fmt::format("{}\"stablehlo.if\"({}) ({{", lhs, w.name(op.operands[0])));
-  for (size_t branch = 0; branch < 2; ++branch) {
+  const std::string_view name = op.def->name == "cond" ? "if" : "case";
+  w.line(fmt::format("{}\"stablehlo.{}\"({}) ({{", lhs, name, w.name(op.operands[0])));
+  for (size_t branch = 0; branch < op.regions.size(); ++branch) {
     const RegionInfo& info = w.trace().region(op.regions[branch]);
     w.indent(1);
     w.body(op.regions[branch]);
     w.line(count == 0 ? "stablehlo.return"
                       : fmt::format("stablehlo.return {} : {}", w.names(info.results), w.types(info.results)));
     w.indent(-1);
-    w.line(branch == 0 ? "}, {" : fmt::format("}}) : (tensor<i1>) -> ({}){}", w.types(op.results), w.location(op)));
+    const bool last = branch + 1 == op.regions.size();
+    w.line(last ? fmt::format("}}) : ({}) -> ({}){}", w.type_text(op.operands[0]), w.types(op.results), w.location(op))
+                : "}, {");
   }
   for (size_t i = 0; i < count; ++i) w.bind(op.results[i], result_name(base, i, count));
 }

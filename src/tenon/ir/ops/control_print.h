@@ -7,6 +7,7 @@ namespace tenon {
 
 void print_scan(HloWriter& w, const OpInfo& op);
 void print_while(HloWriter& w, const OpInfo& op);
-void print_cond(HloWriter& w, const OpInfo& op);
+// cond and case.
+void print_branches(HloWriter& w, const OpInfo& op);
 
 }  // namespace tenon

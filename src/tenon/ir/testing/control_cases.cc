@@ -1,4 +1,4 @@
-// Cases of scan, while and cond.
+// Cases of scan, while, cond and case.
 #include "tenon/ir/ops/contract.h"
 #include "tenon/ir/ops/control.h"
 #include "tenon/ir/ops/elementwise.h"
@@ -113,12 +113,35 @@ void add_cond(CaseList& list) {
   });
 }
 
+void add_case(CaseList& list) {
+  const TensorFn choose = [](const Tensors& t) {
+    return switch_case(t[0], {[&] { return Tensors{t[1] + t[2], t[1]}; }, [&] { return Tensors{t[1] * t[2], t[2]}; },
+                              [&] { return Tensors{t[1] - t[2], t[2] * t[2]}; }});
+  };
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32}) {
+    const TensorType type{dtype, {2}};
+    // What is outside picks the last.
+    for (const int64_t index : {0, 1, 2, 3, -1}) {
+      list.add("case", to_string(type) + " " + std::to_string(index),
+               {index_of(index), sample(type, 1, 5), sample(type, 1, 5, 1)}, choose);
+    }
+  }
+  list.add("case", "one branch", {index_of(4)},
+           [](const Tensors& t) { return switch_case(t[0], {[&] { return Tensors{t[0] * 2.0}; }}); });
+  list.add("case", "nested", {index_of(1)}, [](const Tensors& t) {
+    const auto twice = [&] { return Tensors{t[0] * 2.0}; };
+    const auto inner = [&] { return switch_case(t[0] + 5.0, {twice, twice, [&] { return t; }}); };
+    return switch_case(t[0], {twice, inner});
+  });
+}
+
 }  // namespace
 
 void add_control_cases(CaseList& list) {
   add_scan(list);
   add_while(list);
   add_cond(list);
+  add_case(list);
 }
 
 }  // namespace tenon
