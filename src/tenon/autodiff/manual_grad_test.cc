@@ -42,6 +42,10 @@ std::vector<GradCase> grad_cases() {
       {"all_to_all", kRows, {{}, "data"}, [](const Tensor& x) { return all_to_all(x * x, "data", 1, 0); }},
       {"collective_permute", kRows, kRows,
        [](const Tensor& x) { return collective_permute(sin(x), "data", {{1, 0}}) * x; }},
+      {"collective_broadcast", kBoth, kRows,
+       [](const Tensor& x) { return sin(collective_broadcast(x * x, "model", 1)); }},
+      {"collective_broadcast", kBoth, kBoth,
+       [](const Tensor& x) { return collective_broadcast(sin(x), {"model", "data"}, 2) * x; }},
       {"axis_index", kBoth, kBoth,
        [](const Tensor& x) { return x * convert(axis_index({"model", "data"}), x.dtype()); }},
   };
@@ -157,6 +161,10 @@ TEST(ManualRules, AreKept) {
          ErrorCode::shape_mismatch, "isn't divisible by 2");
   expect(region(kRows, kRows, {}, [](const Tensor& x) { return collective_permute(x, "data", {{0, 1}, {1, 1}}); }),
          ErrorCode::shape_mismatch, "targets");
+  for (const int64_t source : {2, -1}) {
+    expect(region(kRows, kRows, {}, [&](const Tensor& x) { return collective_broadcast(x, "data", source); }),
+           ErrorCode::shape_mismatch, "of a group of 2");
+  }
   expect(error_in([](const Tensors& p) { return Tensors{all_reduce_sum(p[0], "data")}; }), ErrorCode::wrong_context,
          "outside a manual region");
   expect(error_in([](const Tensors& p) {

@@ -317,6 +317,7 @@ TEST(ShapeErrors, NameTheOpAndTheModule) {
                                            "reduce_scatter",
                                            "all_to_all",
                                            "collective_permute",
+                                           "collective_broadcast",
                                            "axis_index"};
   for (const OpDef* def : op_table()) {
     EXPECT_NE(count.contains(std::string(def->name)), easy.contains(def->name)) << def->name;

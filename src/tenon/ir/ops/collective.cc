@@ -298,6 +298,51 @@ Tensor permuted(const Tensor& x, const Attrs& a, const Dims& sources, const Dims
                {{"mesh", a.dims("mesh")}, {"axes", a.spec("axes")}, {"sources", sources}, {"targets", targets}});
 }
 
+// Attribute `source`: a place in the group. Where it isn't, the array is zero; the sum, of integers so that each bit is
+// kept, gives it to all. XLA has an op for it too, but not on CPUs.
+std::vector<TensorType> infer_broadcast(const InferArgs& a) {
+  const int64_t source = a.attrs.integer("source"), n = group_size(a.attrs);
+  if (source < 0 || source >= n) shape_error("source {} of a group of {}", source, n);
+  return {a.operands[0]};
+}
+std::string bits_type(DType dtype, const Dims& dims) {
+  std::string out = "tensor<";
+  for (const int64_t d : dims) out += fmt::format("{}x", d);
+  return out + fmt::format("ui{}>", 8 * byte_size(dtype));
+}
+void print_broadcast(HloWriter& w, const OpInfo& op) {
+  if (print_alone(w, op)) return;
+  const TensorType& type = w.type(op.results[0]);
+  const std::string text = hlo_type(type), bits = bits_type(type.dtype, type.dims), s = bits_type(type.dtype, {});
+  const std::string cast = type.dtype == DType::i1 ? "convert" : "bitcast_convert";
+  std::vector<std::vector<int64_t>> pairs;
+  for (const auto& group : device_groups(mesh_from(op.attrs), axes_of(op.attrs))) {
+    const int64_t device = group[z(op.attrs.integer("source"))];
+    pairs.push_back({device, device});
+  }
+  const std::string x = w.fresh(), mine = w.fresh(), a = w.fresh(), b = w.fresh(), both = w.fresh(), all = w.fresh();
+  w.line(fmt::format("{} = stablehlo.{} {} : ({}) -> {}", x, cast, w.name(op.operands[0]), text, bits));
+  w.line(fmt::format("{} = \"stablehlo.collective_permute\"({}) <{{source_target_pairs = {}, {}}}> : ({}) -> {}", mine,
+                     x, table_text(pairs), channel(w), bits, bits));
+  w.line(fmt::format("{} = \"stablehlo.all_reduce\"({}) <{{{}, {}, use_global_device_ids}}> ({{", all, mine,
+                     groups_text(op.attrs), channel(w)));
+  w.line(fmt::format("  ^bb0({}: {}, {}: {}):", a, s, b, s));
+  w.line(fmt::format("    {} = stablehlo.add {}, {} : {}", both, a, b, s));
+  w.line(fmt::format("    stablehlo.return {} : {}", both, s));
+  w.line(fmt::format("}}) : ({}) -> {}", bits, bits));
+  w.define(op, fmt::format("stablehlo.{} {} : ({}) -> {}", cast, all, bits, text));
+}
+std::vector<Literal> eval_broadcast(const EvalArgs& a) {
+  return {std::move(gather_group(a).arrays[z(a.attrs().integer("source"))])};
+}
+std::vector<Tensor> vjp_broadcast(const VjpArgs& a) {
+  const Dims source{a.attrs.integer("source")};
+  return {permuted(reduced(kSum, a.cotangent(), a.attrs), a.attrs, source, source)};
+}
+const OpDef kBroadcast{
+    "collective_broadcast", infer_broadcast, print_broadcast, eval_broadcast, vjp_broadcast, {}, no_flops,
+    Recompute::expensive};
+
 std::vector<TensorType> infer_index(const InferArgs&) { return {{DType::i32, {}}}; }
 // From the number of the device: for each axis (number / stride) % size.
 void print_index(HloWriter& w, const OpInfo& op) {
@@ -369,6 +414,10 @@ Tensor collective_permute(const Tensor& x, const Axis& axes, const std::vector<s
   for (const auto& [from, to] : pairs) sources.push_back(from), targets.push_back(to);
   return permuted(x, here("collective_permute", axes), sources, targets);
 }
+Tensor collective_broadcast(const Tensor& x, const Axis& axes, int64_t source) {
+  const Attrs a = here("collective_broadcast", axes);
+  return emit1(kBroadcast, {x}, {{"mesh", a.dims("mesh")}, {"axes", a.spec("axes")}, {"source", source}});
+}
 Tensor axis_index(const Axis& axes) {
   Attrs attrs = here("axis_index", axes);
   const ManualAxes& scope = *manual_scope();
@@ -381,8 +430,8 @@ Tensor axis_index(const Axis& axes) {
 }
 
 std::span<const OpDef* const> collective_defs() {
-  static const OpDef* const defs[] = {&kSum,           &kMax,      &kMin,     &kAllGather,
-                                      &kReduceScatter, &kAllToAll, &kPermute, &kIndex};
+  static const OpDef* const defs[] = {&kSum,      &kMax,     &kMin,       &kAllGather, &kReduceScatter,
+                                      &kAllToAll, &kPermute, &kBroadcast, &kIndex};
   return defs;
 }
 

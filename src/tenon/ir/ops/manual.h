@@ -41,6 +41,9 @@ Tensor all_to_all(const Tensor& x, const Axis& axes, int64_t split_dim, int64_t 
 // Device `second` of the group gets the array of `first`; a device that is no target gets zeros. No source and no
 // target twice.
 Tensor collective_permute(const Tensor& x, const Axis& axes, const std::vector<std::pair<int64_t, int64_t>>& pairs);
+// The array of device `source` of the group, on each of them. Its gradient there is the sum of theirs. To the bit, in
+// every dtype; sent as a sum of the array and zeros, which every platform has.
+Tensor collective_broadcast(const Tensor& x, const Axis& axes, int64_t source);
 // The number (i32) of this device in its group. Needs a manual region over all axes of the mesh.
 Tensor axis_index(const Axis& axes);
 

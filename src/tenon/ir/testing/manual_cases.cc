@@ -105,6 +105,17 @@ void add_moves(ManualCases& cases) {
     for (int64_t i = 0; i < n; ++i) ring.emplace_back(i, (i + 1) % n);
     return collective_permute(x, {"data", "model"}, ring);
   });
+  cases.add("collective_broadcast", "along one axis", kBoth, kRows,
+            [](const Tensor& x) { return collective_broadcast(x, "model", manual_scope()->mesh.size("model") - 1); },
+            {DType::f32, DType::f64, DType::bf16, DType::f8e4m3fn, DType::i32, DType::i8, DType::u64});
+  cases.add("collective_broadcast", "over all, in the other order", kBoth, kWhole, [](const Tensor& x) {
+    const int64_t second = manual_scope()->mesh.num_devices() > 1 ? 1 : 0;
+    return collective_broadcast(1.0 / (x - x), {"model", "data"}, second) - collective_broadcast(-x, "model", 0);
+  });
+  cases.add("collective_broadcast", "booleans and -0", kBoth, kRows, [](const Tensor& x) {
+    const Tensor zero = collective_broadcast(x * -0.0, "model", 0), flag = greater(x, full_like(x, 1));
+    return select(collective_broadcast(flag, "model", 0), 1.0 / zero, zero);
+  });
   cases.add("axis_index", "of all", kBoth, kBoth, [](const Tensor& x) {
     return broadcast_to(axis_index({"data", "model"}) * 10.0 + axis_index({"model", "data"}), x.dims());
   });
