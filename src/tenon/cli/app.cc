@@ -11,6 +11,7 @@
 #include "tenon/cli/config_commands.h"
 #include "tenon/cli/data_commands.h"
 #include "tenon/cli/debug_commands.h"
+#include "tenon/cli/parity_command.h"
 #include "tenon/cli/run_commands.h"
 #include "tenon/config/registry.h"
 
@@ -112,6 +113,7 @@ int run_app(int argc, char** argv) {
   add_debug_commands(program);
   add_checkpoint_commands(program);
   add_run_commands(program);
+  add_parity_command(program);
   try {
     const std::function<void()> action = parse_command_line(program, argc, argv);
     register_everything(Registry::global());

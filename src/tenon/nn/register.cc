@@ -1,6 +1,7 @@
 #include "tenon/nn/register.h"
 
 #include "tenon/config/registry.h"
+#include "tenon/nn/attention/context_parallel.h"
 #include "tenon/nn/dot/lora.h"
 #include "tenon/nn/dot/quantized_dot.h"
 #include "tenon/nn/experts/mixture_of_experts.h"
@@ -8,6 +9,7 @@
 #include "tenon/nn/language/causal_lm.h"
 #include "tenon/nn/language/encoder_decoder.h"
 #include "tenon/nn/modifiers.h"
+#include "tenon/nn/parallel_modifiers.h"
 #include "tenon/nn/state_space/initializers.h"
 #include "tenon/nn/state_space/mamba2.h"
 #include "tenon/nn/transformer/cross_decoder_layer.h"
@@ -27,8 +29,8 @@ void register_nn(Registry& registry) {
   registry.add<Embedding, LearnedPositions, SinusoidalPositions, RMSNorm, LayerNorm>();
   registry.add<CausalMask, SlidingWindowMask, SegmentMask, PrefixMask, BlockSparseMask, AndMask, OrMask>();
   registry.add<LinearRotaryScaling, Llama3RotaryScaling, YarnRotaryScaling, LinearQkv, NormedQkv, RotaryQkv>();
-  registry.add<AlibiBias, RelativeBias, SharedBias, DotProductAttention, FlashAttention, DenseKvCache, SlidingKvCache,
-               MultiheadAttention, CrossAttention>();
+  registry.add<AlibiBias, RelativeBias, SharedBias, DotProductAttention, FlashAttention, ContextParallelAttention,
+               DenseKvCache, SlidingKvCache, MultiheadAttention, CrossAttention>();
   registry.add<Silu, Gelu, GeluTanh, QuickGelu, Relu, SquaredRelu, Logistic, Tanh, Identity>();
   registry.add<ScaledDim, GatedFeedForward, PlainFeedForward>();
   registry.add<MixtureOfExperts, TopKRouter, CapacityDispatch, DroplessDispatch, GatedExperts, PerExpert>();
@@ -39,7 +41,7 @@ void register_nn(Registry& registry) {
   registry.add<ValidPadding, SamePadding, ExplicitPadding, Conv2D, MaxPool, AvgPool, GlobalAvgPool, GlobalMaxPool,
                BatchNorm>();
   registry.add<BasicBlock, BottleneckBlock, ResNet, PatchEmbedding, ViT, ImageClassifier>();
-  registry.add<SetRemat, SetPartitions, UseAttention, UseDot>();
+  registry.add<SetRemat, SetPartitions, UseAttention, UseDot, ContextParallel, SequenceParallel>();
 }
 
 }  // namespace tenon

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tenon/base/text.h"
@@ -17,6 +18,8 @@ namespace tenon {
 
 TENON_FN_TYPE(SetMesh, void(AnyConfig&), "how devices are arranged", {"mesh", "all axes"})
 TENON_FN_TYPE(AccumulateGradients, void(AnyConfig&), "splits every batch into microbatches", {"steps", "how many"})
+TENON_FN_TYPE(ShardOptimizerOnly, void(AnyConfig&),
+              "parameters whole on every device, what the optimizer keeps split over 'fsdp' (ZeRO-1)")
 TENON_FN_TYPE(ScaleBatch, void(AnyConfig&), "multiplies the batch size", {"factor", "by so much"})
 TENON_FN_TYPE(SetPrecision, void(AnyConfig&), "dtypes that modules compute in",
               {"compute", "by the path of the module; * in a part is any text, ** any number of parts"})
@@ -70,6 +73,27 @@ class PrecisionSetter : public TreeVisitor {
   std::vector<Rule> rules_;
 };
 
+// Takes an axis out of the partition specs of weights.
+class WeightGatherer : public TreeVisitor {
+ public:
+  explicit WeightGatherer(std::string axis) : axis_(std::move(axis)) {}
+  bool value(const Path& path, const ValueRef& value) override {
+    const bool of_weight = !path.empty() && (path.back() == "weight_partition" || path.back() == "down_partition");
+    if (value.type->cpp_type() != typeid(PartitionSpec) || !of_weight) return true;
+    std::vector<Axis> dims = static_cast<const PartitionSpec*>(value.data)->dims();
+    for (Axis& dim : dims) std::erase(dim.names, axis_);
+    const PartitionSpec spec(std::move(dims));
+    value.type->assign(value.data, &spec);
+    ++count_;
+    return true;
+  }
+  int64_t count() const { return count_; }
+
+ private:
+  std::string axis_;
+  int64_t count_ = 0;
+};
+
 }  // namespace
 
 void SetPrecision::check(Checker& c) const { c.require(!compute.empty(), "compute", "must name a module"); }
@@ -84,6 +108,17 @@ void SetMesh::operator()(AnyConfig& tree) const { trainer_of(tree).mesh = mesh; 
 
 void AccumulateGradients::check(Checker& c) const { c.positive("steps", steps); }
 void AccumulateGradients::operator()(AnyConfig& tree) const { trainer_of(tree).accumulation = steps; }
+
+void ShardOptimizerOnly::operator()(AnyConfig& tree) const {
+  constexpr const char* kFsdp = "fsdp";
+  WeightGatherer gatherer(kFsdp);
+  walk(tree, gatherer);
+  if (gatherer.count() == 0) {
+    throw Error(ErrorCode::invalid_argument, "the tree has no weights with a partition spec");
+  }
+  std::vector<std::string>& axes = trainer_of(tree).optimizer_axes;
+  if (std::find(axes.begin(), axes.end(), kFsdp) == axes.end()) axes.emplace_back(kFsdp);
+}
 
 void ScaleBatch::check(Checker& c) const { c.require(factor > 0, "factor", "must be above 0"); }
 

@@ -25,6 +25,14 @@ struct AccumulateGradients {
   void operator()(AnyConfig& tree) const;
 };
 
+// Parameters whole on every device, as data parallelism has them, but what the optimizer keeps split over `fsdp`
+// (ZeRO-1, Rajbhandari et al. 2020): takes `fsdp` out of the specs of weights, and sets optimizer_axes. Without it
+// parameters are split too (ZeRO-3).
+struct ShardOptimizerOnly {
+  TENON_FN()
+  void operator()(AnyConfig& tree) const;
+};
+
 // Multiplies the batch size; the result must be a whole number of examples.
 struct ScaleBatch {
   double factor = 1;

@@ -9,6 +9,7 @@ StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, c
   return {config.mesh.resolve(num_devices),
           batch_types(config.data->batch_size, config.data->sequence_length),
           config.accumulation,
+          config.optimizer_axes,
           config.kernels.allowed(kernels),
           config.summarize.layer_norms,
           {}};

@@ -39,7 +39,8 @@ const Executable& TrainSession::prepare_eval(const BatchTypes& batch) { return e
 
 void TrainSession::initialize() {
   const Executable init = compile(settings_.backend, settings_.step.mesh,
-                                  make_init_program(model_, learner_, settings_.step.mesh), settings_.cache);
+                                  make_init_program(model_, learner_, settings_.step.mesh, settings_.step.optimizer_axes),
+                                  settings_.cache);
   state_ = init(std::vector<Array>{seed_});
 }
 
@@ -76,9 +77,11 @@ LostState TrainSession::restore_model(const OpenedCheckpoint& checkpoint) {
 void TrainSession::restore_with_mean(size_t i, const OpenedCheckpoint& checkpoint) {
   const StateArray& array = layout().arrays[i];
   state_[i] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
-  // Read again: the train step takes both arrays' memory.
+  // Read again: the train step takes both arrays' memory, and may have them split otherwise.
   if (const std::optional<size_t> mean = mean_of(i)) {
-    state_[*mean] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
+    StateArray as_mean = array;
+    as_mean.partition = layout().arrays[*mean].partition;
+    state_[*mean] = restore_array(as_mean, checkpoint, settings_.backend, settings_.step.mesh);
   }
 }
 
@@ -173,7 +176,13 @@ std::vector<Array> TrainSession::eval_state() const {
   std::vector<Array> out(state_.begin(), state_.begin() + static_cast<int64_t>(num_arrays));
   if (!learner_.evaluates_ema()) return out;
   for (size_t i = 0; i < num_arrays; ++i) {
-    if (const std::optional<size_t> mean = mean_of(i)) out[i] = state_[*mean];
+    const std::optional<size_t> mean = mean_of(i);
+    if (!mean) continue;
+    const Array& value = state_[*mean];
+    const bool as_parameter = value.spec() == state_[i].spec();
+    out[i] = as_parameter ? value
+                          : Array::from_literal(settings_.backend, settings_.step.mesh, state_[i].spec(),
+                                                value.to_literal());
   }
   return out;
 }

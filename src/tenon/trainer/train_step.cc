@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
 #include "tenon/base/stacked_name.h"
+#include "tenon/ir/mesh_scope.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
@@ -145,11 +147,14 @@ class StepTracer {
     const Tensor key = fold_in(fold_in(seed, "train"), step);
     Gradients g = gradients(model_, params, states, batch, key, settings_.accumulation);
     current_trace().set_path("learner");
-    for (const ParamInfo& info : layout_.model) {
-      if (info.trainable) g.grads.at(info.path) = shard(g.grads.at(info.path), info.partition);
+    Nest updated = params;
+    for (const ParamInfo& info : layout_.updated) {
+      if (!info.trainable) continue;
+      g.grads.at(info.path) = shard(g.grads.at(info.path), info.partition);
+      updated.at(info.path) = shard(updated.at(info.path), info.partition);
     }
     const Learner::Update update =
-        learner_.update(layout_.model, params, g.grads, learner_state, g.loss, step, unpack(scalars));
+        learner_.update(layout_.updated, updated, g.grads, learner_state, g.loss, step, unpack(scalars));
     current_trace().set_path("");
     return {results(model_state, g, update), g.loss, update.grad_norm};
   }
@@ -231,15 +236,44 @@ Literal seed_words(int64_t seed) {
   return out;
 }
 
-StateLayout layout_state(const Model& model, const Learner& learner) {
-  StateLayout out{describe_state(model), {}, {}};
+namespace {
+
+// Adds `axis` to the largest dimension it divides, of the stack only where no other does; to none where none does.
+PartitionSpec split_more(const ParamInfo& info, const Mesh& mesh, const std::string& axis) {
+  const Dims dims = info.logical_shape();
+  std::vector<Axis> axes = info.partition.dims();
+  axes.resize(dims.size());
+  size_t best = dims.size();
+  const size_t first = info.stack > 0 ? 1 : 0;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const std::vector<std::string>& names = axes[d].names;
+    if (std::find(names.begin(), names.end(), axis) != names.end()) return info.partition;
+    if (dims[d] % (mesh.shards(axes[d]) * mesh.size(axis)) != 0) continue;
+    if (best == dims.size() || best < first || (d >= first && dims[d] > dims[best])) best = d;
+  }
+  if (best == dims.size()) return info.partition;
+  axes[best].names.push_back(axis);
+  return PartitionSpec(std::move(axes));
+}
+
+}  // namespace
+
+StateLayout layout_state(const Model& model, const Learner& learner, const Mesh& mesh,
+                         const std::vector<std::string>& optimizer_axes) {
+  StateLayout out{describe_state(model), {}, {}, {}};
+  out.updated = out.model;
+  for (ParamInfo& info : out.updated) {
+    for (const std::string& axis : optimizer_axes) {
+      if (info.trainable) info.partition = split_more(info, mesh, axis);
+    }
+  }
   try {
-    learner.check_parameters(out.model);
+    learner.check_parameters(out.updated);
   } catch (Error& e) {
     e.prefix("learner");
     throw;
   }
-  out.learner = learner.describe(out.model);
+  out.learner = learner.describe(out.updated);
   std::set<std::string> names;
   const auto add = [&](std::string name, const ParamInfo& info) {
     if (!names.insert(name).second) throw Error(ErrorCode::invalid_argument, "two arrays of one name").at(name);
@@ -270,15 +304,16 @@ std::vector<std::string> scalar_names(const Learner& learner) {
 
 }  // namespace
 
-Program make_init_program(const Model& model, const Learner& learner, const Mesh& mesh) {
-  const StateLayout layout = layout_state(model, learner);
+Program make_init_program(const Model& model, const Learner& learner, const Mesh& mesh,
+                          const std::vector<std::string>& optimizer_axes) {
+  const StateLayout layout = layout_state(model, learner, mesh, optimizer_axes);
   Signature in;
   in.add("seed", kSeedType);
   Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& args) {
     const Nest values = init_state(model, fold_in(args[0], "init"), mesh);
     std::vector<Tensor> out;
     append(out, layout.model, values);
-    append(out, layout.learner, learner.init(layout.model, values));
+    append(out, layout.learner, learner.init(layout.updated, values));
     return out;
   });
   return finish(graph, mesh, in, state_specs(layout), 0);
@@ -287,10 +322,11 @@ Program make_init_program(const Model& model, const Learner& learner, const Mesh
 TrainProgram make_train_program(const Model& model, const Learner& learner, const StepSettings& settings) {
   check_batch(settings);
   TrainProgram out;
-  out.layout = layout_state(model, learner);
+  out.layout = layout_state(model, learner, settings.mesh, settings.optimizer_axes);
   out.scalar_names = scalar_names(learner);
   const Signature in = train_signature(out.layout, out.scalar_names.size(), settings);
 
+  const MeshScope scope(settings.mesh);
   StepTracer tracer(model, learner, out.layout, settings, out.scalar_names);
   Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& args) { return tracer(args).results; });
   out.metric_names = tracer.metric_names();
@@ -308,9 +344,10 @@ TrainProgram make_train_program(const Model& model, const Learner& learner, cons
 
 TracedLoss trace_loss(const Model& model, const Learner& learner, const StepSettings& settings) {
   check_batch(settings);
-  const StateLayout layout = layout_state(model, learner);
+  const StateLayout layout = layout_state(model, learner, settings.mesh, settings.optimizer_axes);
   const std::vector<std::string> scalars = scalar_names(learner);
   const Signature in = train_signature(layout, scalars.size(), settings);
+  const MeshScope scope(settings.mesh);
   StepTracer tracer(model, learner, layout, settings, scalars);
   TracedLoss out;
   out.graph = make_graph(in.types, [&](const std::vector<Tensor>& args) {
@@ -325,8 +362,8 @@ TracedLoss trace_loss(const Model& model, const Learner& learner, const StepSett
 EvalProgram make_eval_program(const Model& model, const StepSettings& settings) {
   const Mesh& mesh = settings.mesh;
   const BatchTypes& batch = settings.batch;
-  check_batch({mesh, batch, 1, {}});
-  StateLayout layout{describe_state(model), {}, {}};
+  check_batch({mesh, batch, 1, {}, {}});
+  StateLayout layout{describe_state(model), {}, {}, {}};
   Signature in;
   for (const ParamInfo& info : layout.model) {
     layout.arrays.push_back({info.path, info.logical_shape(), info.stack, info.partition});
@@ -334,6 +371,7 @@ EvalProgram make_eval_program(const Model& model, const StepSettings& settings) 
   in.add_state(layout, layout.arrays.size(), mesh);
   in.add_batch(batch);
   EvalProgram out;
+  const MeshScope scope(mesh);
   Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& tensors) {
     Arguments args(tensors);
     const Nest state = args.take_all(layout.model), inputs = args.take_batch(batch);

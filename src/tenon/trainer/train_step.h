@@ -27,15 +27,22 @@ PartitionSpec batch_partition();
 // A run's state: the model's parameters and states, then what the learner keeps, under "learner.".
 struct StateLayout {
   std::vector<ParamInfo> model, learner;
+  // The model's as the learner sees them: those that are trained may be split over more axes (optimizer_axes).
+  std::vector<ParamInfo> updated;
   std::vector<StateArray> arrays;  // the model's, then the learner's
 };
-StateLayout layout_state(const Model& model, const Learner& learner);
+// `optimizer_axes` as in StepSettings, for arrays that lie on `mesh`.
+StateLayout layout_state(const Model& model, const Learner& learner, const Mesh& mesh = {},
+                         const std::vector<std::string>& optimizer_axes = {});
 
 struct StepSettings {
   Mesh mesh;
   BatchTypes batch;
   // Microbatches in one step.
   int64_t accumulation = 1;
+  // Mesh axes that what the learner keeps for a parameter is split over, besides those of the parameter: along its
+  // largest dimension that divides. Gradients are summed into such pieces, updated there, and gathered as parameters.
+  std::vector<std::string> optimizer_axes;
   // Own kernels that the programs may call.
   KernelList kernels;
   // Adds the metrics "param_norm/<path>" and "grad_norm/<path>" of every parameter, layer by layer of a stack: of its
@@ -46,7 +53,8 @@ struct StepSettings {
 };
 
 // (seed u32[2]) -> every array of the layout, padded.
-Program make_init_program(const Model& model, const Learner& learner, const Mesh& mesh);
+Program make_init_program(const Model& model, const Learner& learner, const Mesh& mesh,
+                          const std::vector<std::string>& optimizer_axes = {});
 
 // (state…, seed u32[2], step i32, scalars f32[S], batch…) -> (state…, metrics f32[M]). The state is donated.
 struct TrainProgram {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
 #include "tenon/config/validate.h"
@@ -21,7 +23,8 @@ TENON_MODULE(Trainer, Configurable, "trains a model on data", {"model", "what is
              {"learner", "from gradients to parameters"}, {"data", "training batches and held-out ones"},
              {"mesh", "devices along each axis"}, {"kernels", "which of the platform's kernels are used"},
              {"max_steps", "steps in all"}, {"seed", "of initial parameters and random draws"},
-             {"accumulation", "microbatches in one step"}, {"log_every_n_steps", "steps between log lines"},
+             {"accumulation", "microbatches in one step"},
+             {"optimizer_axes", "mesh axes that what the optimizer keeps is split over besides its parameter's"}, {"log_every_n_steps", "steps between log lines"},
              {"eval_every_n_steps", "steps between evaluations; 0: at the end only"},
              {"save_every_n_steps", "steps between checkpoints; 0: at the end only"},
              {"keep", "which checkpoints stay"}, {"init_from", "what a new run takes from a checkpoint"},
@@ -38,6 +41,10 @@ void Trainer::Config::check(Checker& c) const {
   c.positive("max_steps", max_steps);
   c.at_most("max_steps", max_steps, std::numeric_limits<int32_t>::max());
   c.positive("accumulation", accumulation);
+  for (const std::string& axis : optimizer_axes) {
+    c.require(std::find(kMeshAxes.begin(), kMeshAxes.end(), axis) != kMeshAxes.end(), "optimizer_axes",
+              "must be mesh axes: pipeline, data, expert, fsdp, seq, model");
+  }
   c.positive("log_every_n_steps", log_every_n_steps);
   c.at_least("eval_every_n_steps", eval_every_n_steps, 0);
   c.at_least("save_every_n_steps", save_every_n_steps, 0);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tenon/checkpoint/keep_policy.h"
 #include "tenon/config/config.h"
@@ -83,6 +84,8 @@ class Trainer final : public Configurable {
     // Of the initial parameters and of random draws in the model.
     int64_t seed = 0;
     int64_t accumulation = 1;
+    // Mesh axes that what the optimizer keeps is split over, besides those of its parameter (StepSettings).
+    std::vector<std::string> optimizer_axes;
     int64_t log_every_n_steps = 10;
     // 0: at the end only.
     int64_t eval_every_n_steps = 0;
@@ -96,8 +99,8 @@ class Trainer final : public Configurable {
     std::map<std::string, Slot<StepHook>> hooks;
     std::map<std::string, Slot<SummaryWriter>> summaries;
     void check(Checker& c) const;
-    TENON_CONFIG(model, learner, data, mesh, kernels, max_steps, seed, accumulation, log_every_n_steps,
-                 eval_every_n_steps, save_every_n_steps, keep, init_from, watchdog, summarize, evaluators, hooks,
+    TENON_CONFIG(model, learner, data, mesh, kernels, max_steps, seed, accumulation, optimizer_axes,
+                 log_every_n_steps, eval_every_n_steps, save_every_n_steps, keep, init_from, watchdog, summarize, evaluators, hooks,
                  summaries)
   };
   // Builds all parts; errors carry config paths.

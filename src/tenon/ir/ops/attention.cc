@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/ir/ops/attention_backward.h"
 #include "tenon/ir/ops/attention_body.h"
 #include "tenon/ir/ops/shape.h"
 #include "tenon/ir/ops/support.h"
@@ -112,17 +113,11 @@ RegionId trace_mask(const AttentionInputs& in, const AttentionOptions& o) {
 std::vector<Tensor> vjp_attention(const VjpArgs& a) {
   Trace& trace = *a.operands[0].trace();
   const AttentionOptions options = options_of(trace, a.attrs, a.regions);
-  std::vector<Tensor> all = a.operands;
   const Tensor &context = a.results[0], &lse = a.results[1];
-  const Tensor context_ct = a.cotangents[0] ? a.cotangents[0] : zeros_like(context);
-  const Tensor lse_ct = a.cotangents[1] ? a.cotangents[1] : zeros_like(lse);
-  all.insert(all.end(), {context, lse, context_ct, lse_ct});
-  std::vector<RegionId> more;
-  if (options.mask) more.push_back(trace_mask(inputs_of(all), options));
-  const auto body = [&](const std::vector<Tensor>& t) {
-    return attention_backward_body(inputs_of(t), options, {t[7], t[8], t[9], t[10]});
-  };
-  std::vector<Tensor> out = emit_kernel(kBackward, all, attributes(options), options.partition, body, more);
+  const AttentionPulled pulled{context, lse, a.cotangents[0] ? a.cotangents[0] : zeros_like(context),
+                               a.cotangents[1] ? a.cotangents[1] : zeros_like(lse)};
+  const AttentionGradients grads = attention_backward(inputs_of(a.operands), pulled, options);
+  std::vector<Tensor> out{grads.query, grads.key, grads.value};
   for (size_t i = 0; i < out.size(); ++i) {
     if (!a.active[i]) out[i] = {};
   }
@@ -141,6 +136,19 @@ AttentionResult attention(const AttentionInputs& inputs, const AttentionOptions&
   const std::vector<Tensor> out =
       emit_kernel(kAttention, operands(inputs), attributes(options), options.partition, body, more);
   return {out[0], out[1]};
+}
+
+AttentionGradients attention_backward(const AttentionInputs& inputs, const AttentionPulled& pulled,
+                                      const AttentionOptions& options) {
+  std::vector<Tensor> all = operands(inputs);
+  all.insert(all.end(), {pulled.context, pulled.lse, pulled.context_cotangent, pulled.lse_cotangent});
+  std::vector<RegionId> more;
+  if (options.mask) more.push_back(trace_mask(inputs, options));
+  const auto body = [&](const std::vector<Tensor>& t) {
+    return attention_backward_body(inputs_of(t), options, {t[7], t[8], t[9], t[10]});
+  };
+  const std::vector<Tensor> out = emit_kernel(kBackward, all, attributes(options), options.partition, body, more);
+  return {out[0], out[1], out[2]};
 }
 
 std::span<const OpDef* const> attention_defs() {

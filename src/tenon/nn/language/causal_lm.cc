@@ -14,7 +14,8 @@ TENON_MODULE(CausalLm, LanguageModel, "embedding, decoder, head: predicts the ne
              {"model_dim", "size of the residual stream"},
              {"position_embedding", "added to the embedding; empty: nothing"},
              {"separate_documents", "tokens see and count from the start of their document; if not, of their row"},
-             {"loss_chunks", "pieces along T in which logits are made, to save memory"})
+             {"loss_chunks", "pieces along T in which logits are made, to save memory"},
+             {"token_order", "of a row over the devices along 'seq'; zigzag: causal attention costs all as much"})
 
 namespace {
 
@@ -40,6 +41,7 @@ CausalLm::CausalLm(const Config& c)
     : LanguageModel(c),
       separate_documents_(c.separate_documents),
       loss_chunks_(c.loss_chunks),
+      token_order_(c.token_order),
       activation_partition_(c.activation_partition),
       logits_partition_(c.logits_partition),
       embedding_(this, "embedding", c.embedding,
@@ -71,17 +73,21 @@ Tensor CausalLm::embed(const Tensor& ids, const Tensor& positions) const {
   return position_embedding_ ? x + (*position_embedding_)(positions) : x;
 }
 
-Tensor CausalLm::hidden(const Nest& batch) const {
-  const SequenceInfo info = sequence_info(batch);
-  const Tensor& ids = input(batch, "input_ids");
+Tensor CausalLm::hidden(const Tensor& ids, const SequenceInfo& info) const {
   if (position_embedding_) position_embedding_->call(&PositionEmbedding::check_length, ids.dim(1));
   return decoder_(shard(embed(ids, info.positions), activation_partition_), info);
 }
 
-Tensor CausalLm::logits(const Nest& batch) const { return wide(head_(hidden(batch))); }
+Tensor CausalLm::logits(const Nest& batch) const {
+  return wide(head_(hidden(input(batch, "input_ids"), sequence_info(batch))));
+}
 
 LossSum CausalLm::forward(const Nest& batch) const {
-  const Tensor x = hidden(batch), labels = input(batch, "target_labels");
+  const TokenOrderScope scope(token_order_);
+  const auto laid = [&](const Tensor& t) { return lay_tokens(t, token_order_); };
+  const SequenceInfo info = sequence_info(batch);
+  const Tensor x = hidden(laid(input(batch, "input_ids")), {laid(info.positions), laid(info.segment_ids), {}});
+  const Tensor labels = laid(input(batch, "target_labels"));
   const LossSum loss = loss_chunks_ > 1 ? chunked_loss(x, labels) : loss_(shard(head_(x), logits_partition_), labels);
   const Tensor live = convert(greater_equal(labels, zeros_like(labels)), DType::f32);
   return add_auxiliary_losses(loss, reduce_sum(live, {1}));

@@ -5,6 +5,7 @@
 #include "tenon/nn/language/head.h"
 #include "tenon/nn/language/loss.h"
 #include "tenon/nn/position/position_embedding.h"
+#include "tenon/nn/position/token_order.h"
 
 namespace tenon {
 
@@ -47,12 +48,14 @@ class CausalLm final : public LanguageModel {
     bool separate_documents = true;
     // Logits are made and used in so many pieces along T, each computed again in the backward pass.
     int64_t loss_chunks = 1;
+    // Of the tokens of a row over the devices along `seq`, in training and evaluation.
+    TokenOrder token_order = TokenOrder::as_read;
     PartitionSpec activation_partition = {{"data", "expert", "fsdp"}, {"seq"}, {}};
     PartitionSpec logits_partition = {{"data", "expert", "fsdp"}, {"seq"}, {"model"}};
     Config();
     void check(Checker& c) const;
     TENON_CONFIG(model_dim, embedding, position_embedding, decoder, head, loss, separate_documents, loss_chunks,
-                 activation_partition, logits_partition)
+                 token_order, activation_partition, logits_partition)
   };
   explicit CausalLm(const Config& config);
   // batch: input_ids, target_labels (below 0: none), segment_ids, positions, all i32 [B,T].
@@ -65,12 +68,13 @@ class CausalLm final : public LanguageModel {
                                       const Tensor& last) const override;
 
  private:
-  Tensor hidden(const Nest& batch) const;
+  Tensor hidden(const Tensor& ids, const SequenceInfo& info) const;
   Tensor embed(const Tensor& ids, const Tensor& positions) const;
   LossSum chunked_loss(const Tensor& x, const Tensor& labels) const;
   SequenceInfo sequence_info(const Nest& batch) const;
   bool separate_documents_;
   int64_t loss_chunks_;
+  TokenOrder token_order_;
   PartitionSpec activation_partition_, logits_partition_;
   Child<Embedding> embedding_;
   std::optional<Child<PositionEmbedding>> position_embedding_;

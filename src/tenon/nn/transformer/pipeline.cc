@@ -1,0 +1,223 @@
+#include "tenon/nn/transformer/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "tenon/autodiff/functional.h"
+#include "tenon/ir/ops.h"
+#include "tenon/ir/ops/manual.h"
+
+namespace tenon {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+constexpr const char* kAxis = "pipeline";
+
+void require_divides(const char* what, int64_t size, int64_t by, const char* path, const char* hint) {
+  if (size % by == 0) return;
+  throw Error(ErrorCode::mesh_mismatch, fmt::format("{} don't divide over the pipeline", what))
+      .at(std::string(current_trace().path()) + path)
+      .got(fmt::format("{} over {}", size, by))
+      .hint(hint);
+}
+
+// `manual` over one axis, whose body may use values from outside: all devices along the axis have them whole. Results
+// behind those of `out_specs` are split as `more`.
+Tensors manual_with_captures(const Mesh& mesh, const Tensors& inputs, const std::vector<PartitionSpec>& in_specs,
+                             std::vector<PartitionSpec> out_specs, const PartitionSpec& more, const TensorFn& body) {
+  Trace& trace = current_trace();
+  std::vector<TensorType> types;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    types.push_back({inputs[i].dtype(), mesh.shard_dims(inputs[i].dims(), in_specs[i])});
+  }
+  const RegionId open = [&] {
+    const ManualScope scope(ManualAxes{mesh, {kAxis}});
+    return trace_region(trace, types, body);
+  }();
+  const std::vector<ValueId> outside = captures(trace, open);
+  Tensors all = inputs;
+  std::vector<PartitionSpec> specs = in_specs;
+  for (const ValueId v : outside) all.push_back(trace.tensor(v));
+  specs.resize(all.size());
+  out_specs.resize(trace.region(open).results.size(), more);
+  return manual(
+      mesh, all, specs, out_specs,
+      [&](const Tensors& args) {
+        ValueMap map;
+        for (size_t i = 0; i < inputs.size(); ++i) map.set(trace.region(open).params[i], args[i]);
+        for (size_t i = 0; i < outside.size(); ++i) map.set(outside[i], args[inputs.size() + i]);
+        for (const OpId op : trace.region(open).ops) clone_op(trace, op, map);
+        Tensors out;
+        for (const ValueId v : trace.region(open).results) out.push_back(map(trace, v));
+        return out;
+      },
+      {kAxis});
+}
+
+Tensor clamped(const Tensor& x, int64_t last) {
+  return maximum(minimum(x, full_like(x, static_cast<double>(last))), zeros_like(x));
+}
+Tensor choose(const Tensor& condition, const Tensor& yes, const Tensor& no) {
+  return select(broadcast_to(condition, yes.dims()), yes, no);
+}
+
+// The loop that one device runs.
+class Pipeline {
+ public:
+  Pipeline(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers)
+      : stages_(mesh.size(kAxis)),
+        microbatches_(config.microbatches),
+        rounds_(config.rounds),
+        layers_(num_layers / (stages_ * rounds_)),
+        steps_(microbatches_ * rounds_ + stages_ - 1) {}
+
+  // `arrays` [rounds, 1, layers, …]; `carry` [M, B / M, …]. Returns the carry at the end, then what was collected,
+  // [rounds, 1, M, layers, …].
+  Tensors run(const Tensor& stage, const Tensors& arrays, const Tensors& carry, const StageFn& compute) const {
+    Tensors start;  // what comes from the device before; going around, also what the first device still has to do
+    for (const Tensor& x : carry) start.push_back(zeros({x.dtype(), {x.dims().begin() + 1, x.dims().end()}}));
+    if (rounds_ > 1) start.insert(start.end(), carry.begin(), carry.end());
+    const auto body = [&](const Tensor& time, const Tensors& loop, const Tensors&) {
+      const Tensors received(loop.begin(), loop.begin() + static_cast<int64_t>(carry.size()));
+      const Tensors waiting =
+          rounds_ > 1 ? put_back(time, received, {loop.begin() + static_cast<int64_t>(carry.size()), loop.end()})
+                      : carry;
+      const Tensor since = clamped(time - stage, microbatches_ * rounds_ - 1);
+      const Tensor microbatch = rem(since, full_like(since, static_cast<double>(microbatches_)));
+      const Tensor round = since / static_cast<double>(microbatches_);
+      StageInput in{{}, (round * static_cast<double>(stages_) + stage) * static_cast<double>(layers_), microbatch, {}};
+      for (const Tensor& a : arrays) in.arrays.push_back(squeeze(dynamic_index(a, round), 0));
+      const Tensor first = equal(stage, zeros_like(stage));
+      for (size_t i = 0; i < carry.size(); ++i) {
+        in.carry.push_back(choose(first, dynamic_index(waiting[i], microbatch), received[i]));
+      }
+      StageOutput out = compute(in);
+      Tensors next, made = out.carry;
+      for (const Tensor& x : out.carry) next.push_back(collective_permute(x, kAxis, hops()));
+      if (rounds_ > 1) next.insert(next.end(), waiting.begin(), waiting.end());
+      made.insert(made.end(), out.collected.begin(), out.collected.end());
+      return std::pair(std::move(next), std::move(made));
+    };
+    const Tensors made = scan(body, start, Tensors{}, steps_).second;
+    Tensors out;
+    const Tensor last = equal(stage, full_like(stage, static_cast<double>(stages_ - 1)));
+    for (size_t i = 0; i < carry.size(); ++i) {
+      const Tensor x = slice_dim(made[i], 0, steps_ - microbatches_, steps_);
+      out.push_back(all_reduce_sum(choose(last, x, zeros_like(x)), kAxis));
+    }
+    for (size_t i = carry.size(); i < made.size(); ++i) out.push_back(collected(stage, made[i]));
+    return out;
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> hops() const {
+    std::vector<std::pair<int64_t, int64_t>> out;
+    for (int64_t s = 0; s + 1 < stages_ + (rounds_ > 1 ? 1 : 0); ++s) out.emplace_back(s, (s + 1) % stages_);
+    return out;
+  }
+  // What arrives at the first device comes from the last, and is the microbatch of `stages_` steps ago.
+  Tensors put_back(const Tensor& time, const Tensors& received, const Tensors& waiting) const {
+    const Tensor since = time - static_cast<double>(stages_), arrived = greater_equal(since, zeros_like(since));
+    const Tensor place =
+        rem(maximum(since, zeros_like(since)), full_like(since, static_cast<double>(microbatches_)));
+    Tensors out;
+    for (size_t i = 0; i < waiting.size(); ++i) {
+      const Tensor kept = choose(arrived, received[i], dynamic_index(waiting[i], place));
+      out.push_back(dynamic_update_index(waiting[i], kept, place));
+    }
+    return out;
+  }
+  // Of all steps [steps, layers, …], those in which the device had something to do.
+  Tensor collected(const Tensor& stage, const Tensor& made) const {
+    Dims sizes = made.dims();
+    sizes[0] = microbatches_ * rounds_;
+    Tensors from(sizes.size(), zeros_like(stage));
+    from[0] = stage;
+    Dims shape{rounds_, 1, microbatches_};
+    shape.insert(shape.end(), sizes.begin() + 1, sizes.end());
+    return reshape(dynamic_slice(made, from, sizes), shape);
+  }
+
+  int64_t stages_, microbatches_, rounds_, layers_, steps_;
+};
+
+void check_sizes(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers) {
+  const int64_t stages = mesh.size(kAxis);
+  require_divides("layers", num_layers, stages * config.rounds, "",
+                  "choose a mesh axis 'pipeline' (times pipeline.rounds) that divides them");
+  if (config.rounds > 1 && config.microbatches < stages) {
+    throw Error(ErrorCode::mesh_mismatch, "a pipeline of several rounds needs a microbatch for each of its stages")
+        .at(std::string(current_trace().path()))
+        .got(fmt::format("{} microbatches over {} stages", config.microbatches, stages))
+        .hint("raise pipeline.microbatches, or set pipeline.rounds = 1");
+  }
+}
+
+// [L,…] -> [rounds, stages, layers, …].
+Tensor by_stage(const Tensor& x, int64_t rounds, int64_t stages) {
+  Dims dims{rounds, stages, x.dim(0) / (rounds * stages)};
+  dims.insert(dims.end(), x.dims().begin() + 1, x.dims().end());
+  return reshape(x, dims);
+}
+
+// [rounds, stages, M, layers, …] -> [M, L, …].
+Tensor by_microbatch(const Tensor& x) {
+  Dims order{2, 0, 1, 3}, dims{x.dim(2), x.dim(0) * x.dim(1) * x.dim(3)};
+  for (int64_t d = 4; d < x.rank(); ++d) order.push_back(d), dims.push_back(x.dim(d));
+  return reshape(transpose(x, order), dims);
+}
+
+}  // namespace
+
+void PipelineConfig::check(Checker& c) const {
+  c.positive("microbatches", microbatches);
+  c.positive("rounds", rounds);
+}
+
+Tensor split_microbatches(const Tensor& x, int64_t microbatches) {
+  require_divides("examples", x.dim(0), microbatches, "",
+                  "choose a batch size (by gradient accumulation) that pipeline.microbatches divides");
+  Dims dims = x.dims(), order{1, 0};
+  dims[0] /= microbatches;
+  dims.insert(dims.begin() + 1, microbatches);
+  for (int64_t d = 2; d < static_cast<int64_t>(dims.size()); ++d) order.push_back(d);
+  return transpose(reshape(x, dims), order);
+}
+
+Tensor join_microbatches(const Tensor& x) {
+  Dims order{1, 0}, dims{x.dim(0) * x.dim(1)};
+  for (int64_t d = 2; d < x.rank(); ++d) order.push_back(d), dims.push_back(x.dim(d));
+  return reshape(transpose(x, order), dims);
+}
+
+PipelineOutput run_pipeline(const Mesh& mesh, const PipelineConfig& config, const Tensors& arrays, const Tensors& carry,
+                            const StageFn& stage) {
+  if (manual_scope() != nullptr) {
+    throw Error(ErrorCode::unsupported, "a pipeline inside a manual region").at(std::string(current_trace().path()));
+  }
+  const int64_t num_layers = arrays.at(0).dim(0), stages = mesh.size(kAxis);
+  check_sizes(mesh, config, num_layers);
+  const Pipeline pipeline(mesh, config, num_layers);
+  const PartitionSpec by_stages{{}, kAxis};
+  Tensors inputs{iota({DType::i32, {stages}}, 0)}, microbatches;
+  std::vector<PartitionSpec> in_specs{{kAxis}};
+  for (const Tensor& a : arrays) {
+    inputs.push_back(by_stage(a, config.rounds, stages));
+    in_specs.push_back(by_stages);
+  }
+  for (const Tensor& x : carry) microbatches.push_back(split_microbatches(x, config.microbatches));
+  std::vector<PartitionSpec> out_specs(carry.size());
+  const auto body = [&](const Tensors& t) {
+    const Tensor place = reshape(t[0], {});
+    return pipeline.run(place, {t.begin() + 1, t.end()}, microbatches, stage);
+  };
+  const Tensors out = manual_with_captures(mesh, inputs, in_specs, out_specs, by_stages, body);
+  PipelineOutput result;
+  for (size_t i = 0; i < carry.size(); ++i) result.carry.push_back(join_microbatches(out[i]));
+  for (size_t i = carry.size(); i < out.size(); ++i) result.collected.push_back(by_microbatch(out[i]));
+  return result;
+}
+
+}  // namespace tenon
