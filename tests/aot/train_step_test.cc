@@ -6,6 +6,7 @@
 #include "tenon/config/registry.h"
 #include "tenon/experiments/austen.h"
 #include "tenon/experiments/experiment.h"
+#include "tenon/experiments/llama.h"
 #include "tenon/experiments/qwen3_moe.h"
 #include "tenon/experiments/resolve.h"
 #include "tenon/ir/ops.h"
@@ -73,6 +74,33 @@ TEST_P(SlowTrainStep, OfAustenIsShardedAndDonated) {
   const std::map<std::string, int64_t> collectives = count_collectives(report.compiled.instructions);
   EXPECT_TRUE(collectives.contains("all-gather"));
   EXPECT_TRUE(collectives.contains("all-reduce"));
+}
+
+// AdamW's moments leave the device, but for those of the layer whose turn it is.
+TEST_P(SlowTrainStep, OfLlamaWithItsOptimizersStateInHostMemory) {
+  ExperimentRegistry experiments;
+  register_llama(experiments);
+  Overrides overrides{.assignments = {"args.num_layers=8", "args.model_dim=512", "args.hidden_dim=2048",
+                                      "args.num_heads=4", "args.fsdp=4", "args.sequence_length=256"}};
+  const auto compiled = [&] {
+    const StepReport report =
+        compile_train_step(resolve(experiments.find("llama2_test"), overrides).config, GetParam().target);
+    std::cout << format_report(report) << "\n";
+    return report;
+  };
+  const StepReport on_device = compiled();
+  overrides.modifiers = {"OffloadOptimizerState"};
+  const StepReport offloaded = compiled();
+  // Two moments of each parameter: 8 layers of 4 projections and a gated feed-forward, embedding and head.
+  const int64_t moments = 2 * 4 * (8 * (4 * 512 * 512 + 3 * 512 * 2048) + 2 * 259 * 512) / kDevices;
+  EXPECT_EQ(on_device.host_bytes, 0);
+  EXPECT_NEAR(static_cast<double>(offloaded.host_bytes), static_cast<double>(moments), 0.02 * moments);
+  const int64_t fewer_arguments = on_device.compiled.memory.argument - offloaded.compiled.memory.argument;
+  EXPECT_GE(fewer_arguments, moments);
+  // One layer of eight, and twice that: while one comes another goes.
+  EXPECT_LE(offloaded.compiled.memory.temporary - on_device.compiled.memory.temporary, moments / 4);
+  EXPECT_LE(offloaded.compiled.memory.total(), on_device.compiled.memory.total() - moments * 3 / 4);
+  EXPECT_LT(offloaded.compiled.memory.output - offloaded.compiled.memory.alias, 16 * 1024) << "it takes its own place";
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, SlowTrainStep,

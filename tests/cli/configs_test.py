@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 
@@ -92,6 +93,25 @@ class Changing(CommandTest):
         self.check_error(run("config", "show", mine), 2, "missing_field", "mine.toml", "base =")
         mine.write_text('seed = 1\nbase = "austin"\n')
         self.check_error(run("config", "show", mine), 2, "unknown_name", "mine.toml:2", "did you mean austen")
+
+
+class Speed(CommandTest):
+    def test_showing_starts_at_once(self):
+        """CPU time of the best of three, ten times what `scripts/bench config` allows; and no plugin is loaded."""
+
+        def cpu_seconds():
+            used = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return used.ru_utime + used.ru_stime
+
+        def show():
+            before = cpu_seconds()
+            done = self.check(run("config", "show", "llama3_70b", env={"LD_DEBUG": "libs"}))
+            self.assertIn("libc.so", done.stderr)
+            self.assertNotIn("pjrt", done.stderr)
+            self.assertNotIn("xla", done.stderr)
+            return cpu_seconds() - before
+
+        self.assertLess(min(show() for _ in range(3)), 0.5)
 
 
 class Goldens(CommandTest):

@@ -46,6 +46,7 @@ StepReport compile_train_step(const Trainer::Config& config, std::string_view ta
   report.kernels = traced.step.program.kernels;
   report.mesh = traced.mesh;
   report.flops = traced.step.flops;
+  report.host_bytes = host_argument_bytes(traced.step.program, traced.mesh);
   report.compiled = machine.compile(traced.mesh, traced.step.program);
   return report;
 }
@@ -76,6 +77,8 @@ std::string format_report(const StepReport& report) {
   out += fmt::format("  in all       {:>10}  of {} ({})\n", bytes(m.total()), bytes(report.chip.memory_bytes),
                      report.chip.name);
   if (m.peak > 0) out += fmt::format("  peak         {:>10}\n", bytes(m.peak));
+  if (report.host_bytes > 0)
+    out += fmt::format("state in host memory, for each device: {}\n", bytes(report.host_bytes));
   out += fmt::format("fits: {}", report.fits() ? "yes" : "no");
   return out;
 }

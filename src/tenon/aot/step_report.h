@@ -16,7 +16,8 @@ struct StepReport {
   Chip chip;
   AotResult compiled;
   std::vector<KernelChoice> kernels;
-  double flops = 0;  // of one step, over all devices, by our own count
+  double flops = 0;        // of one step, over all devices, by our own count
+  int64_t host_bytes = 0;  // of the state, in host memory for each device
 
   bool fits() const { return compiled.memory.total() <= chip.memory_bytes; }
   // Throws `out_of_memory` when it doesn't.

@@ -139,7 +139,7 @@ Array restore_array(const StateArray& array, const OpenedCheckpoint& checkpoint,
     block = read_shard(array, names, slice, checkpoint);
     return std::as_const(block).bytes();
   };
-  return Array::from_blocks(backend, mesh, array.partition, array.stored_type(mesh), read);
+  return Array::from_blocks(backend, mesh, array.partition, array.stored_type(mesh), read, array.memory);
 }
 
 }  // namespace tenon

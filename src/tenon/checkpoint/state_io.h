@@ -25,6 +25,7 @@ struct StateArray {
   Dims shape;         // logical, stack included
   int64_t stack = 0;  // layers in front; 0: none
   PartitionSpec partition;
+  MemoryKind memory = MemoryKind::device;
   // As programs hold it on `mesh`: padded.
   TensorType stored_type(const Mesh& mesh) const;
 };

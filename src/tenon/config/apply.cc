@@ -8,6 +8,7 @@
 #include "tenon/base/text.h"
 #include "tenon/config/access.h"
 #include "tenon/config/modify.h"
+#include "tenon/config/toml.h"
 #include "tenon/config/tree.h"
 #include "tenon/config/validate.h"
 
@@ -20,7 +21,8 @@ using Table = Value::Table;
 Error wrong_type(const ValueType& type, const Value& value) {
   return value_error(ErrorCode::wrong_type, value, "a value of the wrong type")
       .got(value.describe())
-      .expected(type.describe());
+      .expected(type.describe())
+      .hint(why_bare(value));
 }
 
 class Applier {
@@ -258,10 +260,10 @@ void apply(AnyConfig& config, const Value& table, ApplyMode mode, const Registry
   Applier(mode, registry).root(config, table);
 }
 
-void change_checked(AnyConfig& config, const std::function<void(AnyConfig&)>& change) {
+void change_checked(AnyConfig& config, const std::function<void(AnyConfig&)>& change, const Value& source) {
   const std::unique_ptr<AnyConfig> draft = clone(config);
   change(*draft);
-  check_tree(*draft);
+  check_tree(*draft, source);
   const FieldGroup from = fields_of(*draft);
   const FieldGroup to = fields_of(config);
   for (size_t i = 0; i < to.fields.size(); ++i) to[i].type->assign(to[i].data, from[i].data);

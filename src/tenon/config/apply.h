@@ -24,6 +24,7 @@ enum class ApplyMode : uint8_t {
 void apply(AnyConfig& config, const Value& table, ApplyMode mode, const Registry& registry);
 
 // Makes the change on a copy, runs all checks of the tree, and only then takes it over: on an error it is unchanged.
-void change_checked(AnyConfig& config, const std::function<void(AnyConfig&)>& change);
+// `source`: what the change sets, for the errors of these checks.
+void change_checked(AnyConfig& config, const std::function<void(AnyConfig&)>& change, const Value& source = {});
 
 }  // namespace tenon

@@ -127,12 +127,12 @@ std::unique_ptr<AnyConfig> from_toml(std::string_view text, const std::string& f
   const Value table = parse_toml(text, filename).value();
   std::unique_ptr<AnyConfig> config = root_type(table, registry).make();
   apply(*config, table, ApplyMode::whole, registry);
-  check_tree(*config);
+  check_tree(*config, table);
   return config;
 }
 
 void overlay(AnyConfig& config, const Value& table, const Registry& registry) {
-  change_checked(config, [&](AnyConfig& draft) { apply(draft, table, ApplyMode::overlay, registry); });
+  change_checked(config, [&](AnyConfig& draft) { apply(draft, table, ApplyMode::overlay, registry); }, table);
 }
 
 void apply_toml(AnyConfig& config, std::string_view text, const std::string& filename, const Registry& registry) {

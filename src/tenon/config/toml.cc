@@ -144,6 +144,10 @@ std::string first_line(std::string_view what) {
   std::string line(what.substr(0, what.find('\n')));
   if (const size_t mark = line.find("[error] "); mark != std::string::npos) line = line.substr(mark + 8);
   if (line.starts_with("toml::")) line = line.substr(6);
+  // What its function is called: parse_basic_string.
+  if (const size_t colon = line.find(": "); line.starts_with("parse_") && colon != std::string::npos) {
+    line = line.substr(colon + 2);
+  }
   // It names the key that is there already, and itself: insert_value: value ("seed") already exists.
   const size_t open = line.find("(\""), close = line.find("\") already exists");
   if (open < close && close != std::string::npos) {
@@ -186,6 +190,13 @@ Result<Value> parse_toml(std::string_view text, const std::string& filename) {
   } catch (const std::exception& error) {
     return Error(ErrorCode::invalid_argument, first_line(error.what())).at(filename);
   }
+}
+
+std::string why_bare(const Value& value) {
+  const bool meant = value.as<std::string>() != nullptr && (value.raw.starts_with('[') || value.raw.starts_with('{'));
+  if (!meant) return "";
+  const Result<Value> parsed = parse_toml(fmt::format("value = {}\n", value.raw), "");
+  return parsed.ok() ? "" : "as a list or table it isn't TOML: " + parsed.error().message();
 }
 
 Value parse_value(std::string_view text) {

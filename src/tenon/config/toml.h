@@ -15,5 +15,7 @@ Result<Value> parse_toml(std::string_view text, const std::string& filename);
 
 // `text` as a single TOML value; bare text becomes a string. `raw` is kept.
 Value parse_value(std::string_view text);
+// Of bare text that begins like a list or a table: why it is none. Empty otherwise.
+std::string why_bare(const Value& value);
 
 }  // namespace tenon

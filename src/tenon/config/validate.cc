@@ -6,8 +6,11 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/text.h"
+#include "tenon/config/access.h"
 #include "tenon/config/checker.h"
+#include "tenon/config/path.h"
 #include "tenon/config/tree.h"
+#include "tenon/config/value.h"
 
 namespace tenon {
 namespace {
@@ -104,6 +107,20 @@ class CheckRunner : public TreeVisitor {
   Checker checker_;
 };
 
+// Where the part of `source` that leads farthest along `path` was written; empty when none does.
+std::string place_of(const std::string& path, const Value& source) {
+  std::string where;
+  const Value* at = &source;
+  for (const std::string& part : path.empty() ? Path() : parse_path(path)) {
+    const auto* list = at->as<Value::List>();
+    const int64_t index = list != nullptr ? parse_index(part) : -1;
+    at = index >= 0 && index < std::ssize(*list) ? &(*list)[static_cast<size_t>(index)] : at->find(part);
+    if (at == nullptr) break;
+    if (!at->where.empty()) where = at->where;
+  }
+  return where;
+}
+
 }  // namespace
 
 void require_set(const AnyConfig& config) {
@@ -118,10 +135,18 @@ void check_own(const AnyConfig& config) {
   runner.checker().raise();
 }
 
-void check_tree(const AnyConfig& root) {
+void check_tree(const AnyConfig& root) { check_tree(root, Value()); }
+
+void check_tree(const AnyConfig& root, const Value& source) {
   CheckRunner runner(true);
   walk(root, runner);
-  runner.checker().raise();
+  Checker located;
+  for (const Checker::Problem& problem : runner.checker().problems()) {
+    const std::string where = place_of(problem.path, source);
+    located.require(false, problem.path,
+                    where.empty() ? problem.message : fmt::format("{}: {}", where, problem.message));
+  }
+  located.raise();
 }
 
 void check_value(const ValueRef& value, std::string_view path) {

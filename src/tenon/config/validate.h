@@ -9,6 +9,7 @@
 
 namespace tenon {
 
+class Value;
 struct ValueRef;
 
 // Throws one `missing_field` naming all of the config's own required fields and slots that were never set; those of its
@@ -18,8 +19,10 @@ void require_set(const AnyConfig& config);
 // Runs the config's own checks, and those of the structs and functions in it, but not of its children.
 void check_own(const AnyConfig& config);
 
-// Runs all checks of the tree. Throws one `invalid_argument` telling all problems with full paths.
+// Runs all checks of the tree. Throws one `invalid_argument` telling all problems with full paths and, of those at what
+// `source` has set, where it was written.
 void check_tree(const AnyConfig& root);
+void check_tree(const AnyConfig& root, const Value& source);
 
 // The same for one value of a tree, whose path is called `path`.
 void check_value(const ValueRef& value, std::string_view path);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tenon/base/text.h"
+#include "tenon/base/utf8.h"
 #include "tenon/config/path.h"
 
 namespace tenon {
@@ -51,7 +52,7 @@ std::string Value::describe() const {
   static constexpr std::string_view kNames[] = {"bool", "integer", "float", "string", "list", "table"};
   constexpr size_t kLongest = 60;
   std::string shown = text();
-  if (shown.size() > kLongest) shown = shown.substr(0, kLongest) + "…";
+  if (shown.size() > kLongest) shown = shown.substr(0, utf8_prefix(shown.substr(0, kLongest))) + "…";
   return fmt::format("{} ({})", shown, kNames[data_.index()]);
 }
 

@@ -198,7 +198,8 @@ Modifier parse_modifier(const std::string& text) {
     if (entries == nullptr || fields.find("type") != nullptr) {
       throw Error(ErrorCode::invalid_argument, "a modifier is NAME or NAME{field = value, …}")
           .at("--modify")
-          .got(quote(text));
+          .got(quote(text))
+          .hint(why_bare(fields));
     }
     table.insert(table.end(), entries->begin(), entries->end());
   }

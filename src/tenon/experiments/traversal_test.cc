@@ -8,12 +8,13 @@
 #include "tenon/config/modify.h"
 #include "tenon/config/registry.h"
 #include "tenon/experiments/resolve.h"
+#include "tenon/nn/experts/mixture_of_experts.h"
 #include "tenon/nn/language/causal_lm.h"
 #include "tenon/trainer/trace_step.h"
 
 namespace tenon {
 
-// A user's modifier: rotary positions in every attention that has none.
+// Two modifiers of a user's. Rotary positions in every attention that has none:
 struct AddRope {
   double theta = 10000;
   TENON_FN(theta)
@@ -24,9 +25,22 @@ struct AddRope {
   }
 };
 TENON_FN_TYPE(AddRope, void(AnyConfig&), "rotary positions", {"theta", "base of the wavelengths"})
-// It ends here.
+// And a mixture of experts in the place of every feed-forward:
+struct UseExperts {
+  int64_t num_experts = 8;
+  TENON_FN(num_experts)
+  void operator()(AnyConfig& tree) const {
+    MixtureOfExperts::Config mixture;
+    mixture.num_experts = num_experts;
+    replace<FeedForward>(tree, mixture);
+  }
+};
+TENON_FN_TYPE(UseExperts, void(AnyConfig&), "a mixture of experts", {"num_experts", "how many"})
+// They end here.
 
 namespace {
+
+using ::testing::HasSubstr;
 
 const char* const kExperiments[] = {"austen",
                                     "austen_tiny",
@@ -81,12 +95,27 @@ TEST_F(TraversalTest, AModifierOfTenLinesBringsRopeToEveryExperiment) {
   }
 }
 
-TEST_F(TraversalTest, ThatModifierHasTenLines) {
+TEST_F(TraversalTest, AModifierOfTenLinesBringsExpertsToEveryExperiment) {
+  for (const char* name : kExperiments) {
+    Trainer::Config modified = config(name), by_hand = config(name);
+    EXPECT_THAT(to_string(modify(modified, UseExperts{.num_experts = 4})), HasSubstr("\"MixtureOfExperts\"")) << name;
+    auto& layer = by_hand.model.as<CausalLm>().decoder.as<Decoder>().pattern.at(0).as<DecoderLayer>();
+    MixtureOfExperts::Config mixture;
+    mixture.num_experts = 4;
+    layer.feed_forward = mixture;
+    expect_same(modified, by_hand, name);
+  }
+}
+
+TEST_F(TraversalTest, ThoseModifiersHaveTenLinesEach) {
   const std::string file = std::string(TENON_SOURCE_DIR) + "/src/tenon/experiments/traversal_test.cc";
   const std::string text = read_file(file).value();
-  const size_t begin = text.find("struct AddRope {"), end = text.find("// It ends here.");
+  const size_t rope = text.find("struct AddRope {"), experts = text.find("// And a mixture"),
+               end = text.find("// They end here.");
   ASSERT_NE(end, std::string::npos);
-  EXPECT_LE(split(text.substr(begin, end - begin), '\n').size() - 1, 10u);
+  const auto lines = [&](size_t from, size_t to) { return split(text.substr(from, to - from), '\n').size() - 1; };
+  EXPECT_LE(lines(rope, experts), 10u);
+  EXPECT_LE(lines(text.find("struct UseExperts {"), end), 10u);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tenon/optim/learner.h"
 
+#include "tenon/base/text.h"
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
@@ -12,7 +13,8 @@ TENON_MODULE(Learner, Configurable, "from gradients to the next parameters",
              {"clip_global_norm", "the largest norm of all gradients together"},
              {"max_skipped_steps", "skipped steps in a row that end the run"},
              {"skip_spikes", "which gradient norms stand out, so that the step is skipped; none: no finite one"},
-             {"ema", "running means of the parameters"})
+             {"ema", "running means of the parameters"},
+             {"offload", "which of the optimizer's arrays lie in host memory"})
 
 Learner::Config::Config() : optimizer(AdamW::Config{}) {}
 
@@ -43,7 +45,27 @@ Tensor global_norm(const Nest& tensors) {
   return sqrt(sum);
 }
 
-Learner::Learner(const Config& config) : config_(config), optimizer_(build_part("optimizer", config.optimizer)) {}
+Learner::Learner(const Config& config) : config_(config), optimizer_(build_part("optimizer", config.optimizer)) {
+  if (config_.offload) offloaded_ = Regex::compile(config_.offload->arrays).value();
+}
+
+std::set<std::string> Learner::on_host(const ParamInfo& param) const {
+  std::set<std::string> out;
+  if (!offloaded_) return out;
+  for (const ParamInfo& array : optimizer_->describe(param)) {
+    if (offloaded_->finds(array.path + "." + param.path)) out.insert(array.path);
+  }
+  return out;
+}
+
+std::set<std::string> Learner::offloaded(const std::vector<ParamInfo>& params) const {
+  std::set<std::string> out;
+  for (const ParamInfo& param : params) {
+    if (!param.trainable) continue;
+    for (const std::string& array : on_host(param)) out.insert(array + "." + param.path);
+  }
+  return out;
+}
 
 StepScalars Learner::scalars(int64_t step) const {
   StepScalars out = optimizer_->scalars(step);
@@ -65,6 +87,15 @@ void Learner::check_parameters(const std::vector<ParamInfo>& params) const {
     e.prefix("optimizer");
     throw;
   }
+  if (!offloaded_ || !offloaded(trainable).empty()) return;
+  std::string example;
+  for (const ParamInfo& param : trainable) {
+    for (const ParamInfo& array : optimizer_->describe(param)) example = array.path + "." + param.path;
+  }
+  throw Error(ErrorCode::invalid_argument, "none of the optimizer's arrays is offloaded")
+      .at("offload.arrays")
+      .got(quote_text(config_.offload->arrays))
+      .expected(example.empty() ? "an optimizer that keeps arrays" : "a match in names such as " + example);
 }
 
 std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) const {
@@ -93,8 +124,9 @@ Nest Learner::init(const std::vector<ParamInfo>& params, const Nest& values) con
   Nest out{{kSkipped, zeros({DType::f32, {}})}, {kSkippedInARow, zeros({DType::f32, {}})}};
   for (const ParamInfo& param : params) {
     if (!param.trainable) continue;
-    for (auto& [name, array] : optimizer_->init(param, values.at(param.path)))
-      out.emplace(name + "." + param.path, array);
+    const std::set<std::string> host = on_host(param);
+    for (const auto& [name, array] : optimizer_->init(param, values.at(param.path)))
+      out.emplace(name + "." + param.path, host.contains(name) ? to_host(array) : array);
     if (keeps_mean(param)) out.emplace(mean_name(param), values.at(param.path));
   }
   if (config_.skip_spikes) {
@@ -103,13 +135,23 @@ Nest Learner::init(const std::vector<ParamInfo>& params, const Nest& values) con
   return out;
 }
 
+std::pair<Tensor, Nest> Learner::run_optimizer(const OptimizerArgs& args) const {
+  auto [next, state] = optimizer_->update(args);
+  for (auto& [name, array] : state) array = keep_unless(args.applied, array, args.state.at(name));
+  return {keep_unless(args.applied, next, args.value), std::move(state)};
+}
+
 std::pair<Tensor, Nest> Learner::update_one(const OptimizerArgs& args, const Nest& state) const {
-  auto [next, own] = optimizer_->update(args);
+  const std::set<std::string> host = on_host(args.param);
+  const auto rule = [&](const OptimizerArgs& a) { return run_optimizer(a); };
+  const auto [next, own] = host.empty() ? rule(args) : update_offloaded(args, host, rule);
   Nest named;
   for (const auto& [name, array] : own) named.emplace(name + "." + args.param.path, array);
   if (keeps_mean(args.param)) {
     const std::string name = mean_name(args.param);
-    named.emplace(name, Ema::update(state.at(name), next, args.scalars.at("ema_decay"), args.num_updates));
+    const Tensor& before = state.at(name);
+    const Tensor mean = Ema::update(before, next, args.scalars.at("ema_decay"), args.num_updates);
+    named.emplace(name, keep_unless(args.applied, mean, before));
   }
   return {next, std::move(named)};
 }
@@ -141,8 +183,8 @@ Learner::Update Learner::update(const std::vector<ParamInfo>& params, const Nest
     const Nest own = own_state(*optimizer_, param, state);
     const Tensor grad = grads.at(param.path) * factor;
     const auto [next, after] = update_one({param, value, grad, own, scalars, num_updates, out.applied}, state);
-    out.values.emplace(param.path, keep_unless(out.applied, next, value));
-    for (const auto& [name, array] : after) out.state.emplace(name, keep_unless(out.applied, array, state.at(name)));
+    out.values.emplace(param.path, next);
+    out.state.insert(after.begin(), after.end());
   }
   out.state.emplace(kSkipped, out.skipped);
   out.state.emplace(kSkippedInARow, out.skipped_in_a_row);

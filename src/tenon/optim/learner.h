@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
+#include "tenon/base/regex.h"
 #include "tenon/optim/ema.h"
 #include "tenon/optim/norm_spikes.h"
+#include "tenon/optim/offload.h"
 #include "tenon/optim/optimizer.h"
 #include "tenon/optim/schedule.h"
 
@@ -29,8 +32,10 @@ class Learner final : public Configurable {
     std::optional<NormSpikes> skip_spikes;
     // Keeps running means of the parameters that are trained.
     std::optional<Ema> ema;
+    // Keeps what the optimizer keeps in host memory.
+    std::optional<OptimizerOffload> offload;
     void check(Checker& c) const;
-    TENON_CONFIG(optimizer, learning_rate, clip_global_norm, max_skipped_steps, skip_spikes, ema)
+    TENON_CONFIG(optimizer, learning_rate, clip_global_norm, max_skipped_steps, skip_spikes, ema, offload)
   };
   explicit Learner(const Config& config);
 
@@ -40,12 +45,15 @@ class Learner final : public Configurable {
   // The numbers `update` gets at `step` (from 0): "learning_rate", "clip_global_norm", "ema_decay" where means are
   // kept, and those of the optimizer and of NormSpikes.
   StepScalars scalars(int64_t step) const;
-  // Throws when the optimizer doesn't fit these parameters, at a path of its config.
+  // Throws when the optimizer doesn't fit these parameters, or the offload matches none of its arrays, at a path of its
+  // config.
   void check_parameters(const std::vector<ParamInfo>& params) const;
   // What the learner keeps for these parameters (those not trainable are passed over): the optimizer's arrays, named
   // "<name>.<path>" ("m.decoder.emb.weight"), and "skipped" and "skipped_in_a_row", f32 scalars; where
   // they are set, the means "ema.<path>" and what NormSpikes keeps.
   std::vector<ParamInfo> describe(const std::vector<ParamInfo>& params) const;
+  // Of those, the names of the arrays that lie in host memory between steps.
+  std::set<std::string> offloaded(const std::vector<ParamInfo>& params) const;
   // Traced: the values at the start, by those names.
   Nest init(const std::vector<ParamInfo>& params, const Nest& values) const;
 
@@ -66,13 +74,18 @@ class Learner final : public Configurable {
   bool evaluates_ema() const { return config_.ema && config_.ema->evaluate; }
 
  private:
+  // Of what the optimizer keeps for a parameter, what lies in host memory, by the optimizer's names.
+  std::set<std::string> on_host(const ParamInfo& param) const;
   // Whether a running mean of it is kept: of what is trained and changes.
   bool keeps_mean(const ParamInfo& param) const { return config_.ema && optimizer_->updates(param); }
-  // One parameter's next value and arrays, where the step is applied.
+  // The optimizer's next value and state: as they were where the step isn't applied.
+  std::pair<Tensor, Nest> run_optimizer(const OptimizerArgs& args) const;
+  // One parameter's next value and arrays, the same way.
   std::pair<Tensor, Nest> update_one(const OptimizerArgs& args, const Nest& state) const;
 
   Config config_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Regex> offloaded_;
 };
 
 // sqrt of the sum of all squares, f32 scalar.

@@ -18,6 +18,8 @@ namespace tenon {
 
 TENON_FN_TYPE(Freeze, void(AnyConfig&), "trains no parameter whose path matches",
               {"parameters", "regular expression looked for in the parameter's path"})
+TENON_FN_TYPE(OffloadOptimizerState, void(AnyConfig&), "keeps the optimizer's arrays in host memory",
+              {"arrays", "regular expression looked for in their names"})
 TENON_FN_TYPE(AddLoRA, void(AnyConfig&), "low-rank adapters on linear layers; they alone are trained",
               {"rank", "of what is added to a weight"}, {"alpha", "divided by rank, multiplies what is added"},
               {"dropout", "share of their input that adapters don't see in training"},
@@ -25,29 +27,33 @@ TENON_FN_TYPE(AddLoRA, void(AnyConfig&), "low-rank adapters on linear layers; th
 
 namespace {
 
-// Changes the optimizer of the learner in a tree.
+// Changes the learner in a tree.
 class LearnerVisitor : public TreeVisitor {
  public:
-  explicit LearnerVisitor(std::function<void(Slot<Optimizer>&)> change) : change_(std::move(change)) {}
+  explicit LearnerVisitor(std::function<void(Learner::Config&)> change) : change_(std::move(change)) {}
   bool enter(const Path&, AnyConfig& config) override {
     auto* learner = dynamic_cast<Learner::Config*>(&config);
     if (learner == nullptr) return true;
-    change_(learner->optimizer);
+    change_(*learner);
     found_ = true;
     return false;
   }
   bool found() const { return found_; }
 
  private:
-  std::function<void(Slot<Optimizer>&)> change_;
+  std::function<void(Learner::Config&)> change_;
   bool found_ = false;
 };
 
-void change_optimizer(AnyConfig& tree, const char* verb, std::function<void(Slot<Optimizer>&)> change) {
+void change_learner(AnyConfig& tree, const char* verb, std::function<void(Learner::Config&)> change) {
   LearnerVisitor visitor(std::move(change));
   walk(tree, visitor);
   if (visitor.found()) return;
   throw Error(ErrorCode::invalid_argument, fmt::format("nothing to {}: the tree has no Learner", verb));
+}
+
+void change_optimizer(AnyConfig& tree, const char* verb, const std::function<void(Slot<Optimizer>&)>& change) {
+  change_learner(tree, verb, [&](Learner::Config& learner) { change(learner.optimizer); });
 }
 
 OptimizerRule::Config rule_for(std::string path, const Slot<Optimizer>& optimizer) {
@@ -77,6 +83,12 @@ void Freeze::operator()(AnyConfig& tree) const {
     by_path.rules.insert(by_path.rules.begin(), rule_for(parameters, Frozen::Config{}));
     optimizer = by_path;
   });
+}
+
+void OffloadOptimizerState::check(Checker& c) const { OptimizerOffload{arrays}.check(c); }
+
+void OffloadOptimizerState::operator()(AnyConfig& tree) const {
+  change_learner(tree, "offload", [&](Learner::Config& learner) { learner.offload = OptimizerOffload{arrays}; });
 }
 
 void AddLoRA::check(Checker& c) const {

@@ -15,6 +15,15 @@ struct Freeze {
   void operator()(AnyConfig& tree) const;
 };
 
+// Keeps what the optimizer keeps in host memory: those arrays in whose names `arrays` (a regular expression) finds
+// something.
+struct OffloadOptimizerState {
+  std::string arrays = ".*";
+  void check(Checker& c) const;
+  TENON_FN(arrays)
+  void operator()(AnyConfig& tree) const;
+};
+
 // Puts low-rank adapters (LoRA) over the products of linear layers, and trains them alone: the learner's optimizer has
 // them, of several by path the one for the rest; everything else is Frozen. Where adapters are trained already, the
 // optimizer stays. Throws `invalid_argument` when the optimizer for the rest is Frozen.

@@ -25,6 +25,8 @@ struct OptimizerArgs {
   Nest scalars;
   Tensor num_updates;  // f32 scalar: 1 at the first update; skipped steps don't count
   Tensor applied;      // i1 scalar: where false, value and state stay as they were, whatever the rule returns
+  // i32 scalar: of a stack, the arrays hold this layer alone, [1,…]. Empty: they hold all.
+  Tensor layer = {};
 };
 
 // A rule that works on one parameter at a time. Padding must stay zero: from zero value, gradient and state to zero.

@@ -10,6 +10,7 @@
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
 #include "tenon/ir/ops/elementwise.h"
+#include "tenon/ir/ops/indexing.h"
 #include "tenon/ir/ops/shape.h"
 #include "tenon/optim/adamw.h"
 
@@ -94,11 +95,18 @@ std::pair<Tensor, Nest> OptimizerRule::update(const OptimizerArgs& args) const {
   if (scales.size() > 1) {
     Dims dims(static_cast<size_t>(args.value.rank()), 1);
     dims[0] = param.stack;
-    rate = rate * constant(Literal::from(DType::f32, dims, scales));
+    Tensor by_layer = constant(Literal::from(DType::f32, dims, scales));
+    if (args.layer) {
+      std::vector<Tensor> starts(dims.size(), zeros({DType::i32, {}}));
+      starts[0] = args.layer;
+      by_layer = dynamic_slice(by_layer, starts, Dims(dims.size(), 1));
+    }
+    rate = rate * by_layer;
   } else if (scales[0] != 1) {
     rate = rate * scales[0];
   }
-  return optimizer_->update({param, args.value, args.grad, args.state, scalars, args.num_updates, args.applied});
+  return optimizer_->update(
+      {param, args.value, args.grad, args.state, scalars, args.num_updates, args.applied, args.layer});
 }
 
 OptimizerByPath::Config::Config() : otherwise(AdamW::Config{}) {}

@@ -12,6 +12,7 @@
 #include "tenon/optim/clip.h"
 #include "tenon/optim/lion.h"
 #include "tenon/optim/muon.h"
+#include "tenon/optim/offload.h"
 #include "tenon/optim/optimizer_by_path.h"
 #include "tenon/optim/sgd.h"
 
@@ -88,9 +89,9 @@ Literal stacked(const std::vector<Literal>& layers, const Dims& to) {
       .at("all");
 }
 
-// The state ("value" in it) after kSteps updates.
-Values run(const Optimizer& optimizer, const ParamInfo& param, const Literal& start,
-           const std::vector<Literal>& grads) {
+// The state ("value" in it) after kSteps updates; where it is offloaded, all of it is in host memory.
+Values run(const Optimizer& optimizer, const ParamInfo& param, const Literal& start, const std::vector<Literal>& grads,
+           bool offload = false) {
   Values state = evaluate({{"value", start}}, {}, [&](const Nest& s, const Nest&) {
     Nest out = optimizer.init(param, s.at("value"));
     out.emplace("value", s.at("value"));
@@ -104,8 +105,12 @@ Values run(const Optimizer& optimizer, const ParamInfo& param, const Literal& st
     state = evaluate(state, in, [&](const Nest& s, const Nest& inputs) {
       Nest own = s;
       own.erase("value");
-      auto [next, after] = optimizer.update(
-          {param, s.at("value"), inputs.at("~grad"), own, inputs, inputs.at("~t"), full({DType::i1, {}}, 1)});
+      std::set<std::string> names;
+      for (const auto& [name, array] : own) names.insert(name);
+      const OptimizerArgs args{param,  s.at("value"),   inputs.at("~grad"),      own,
+                               inputs, inputs.at("~t"), full({DType::i1, {}}, 1)};
+      const auto rule = [&](const OptimizerArgs& a) { return optimizer.update(a); };
+      auto [next, after] = offload ? update_offloaded(args, names, rule) : rule(args);
       after.emplace("value", next);
       return after;
     });
@@ -180,6 +185,27 @@ TEST(OptimizerContract, ArraysAreWhatWasDescribed) {
             << c.name << " " << info.path;
         EXPECT_FALSE(info.trainable);
         EXPECT_EQ(info.stack, kLayers);
+      }
+    }
+  }
+}
+
+// One layer at a time, where the array is that of several.
+TEST(OptimizerContract, OffloadingChangesNoNumber) {
+  for (const Case& c : cases()) {
+    const std::unique_ptr<Optimizer> optimizer = make(c.optimizer);
+    for (const Dims& shape : c.shapes) {
+      ParamInfo param;
+      param.path = "layers.0::1.weight";
+      param.shape = shape;
+      param.stack = kLayers;
+      std::vector<Literal> grads;
+      for (int step = 0; step < kSteps; ++step) grads.push_back(numbers(param.logical_shape(), 10.0 * step + 3));
+      const Literal start = numbers(param.logical_shape(), 1);
+      for (const PartitionSpec& partition : {PartitionSpec{{}, "fsdp"}, PartitionSpec{"pipeline", "fsdp"}}) {
+        param.partition = partition;
+        const Values want = run(*optimizer, param, start, grads), got = run(*optimizer, param, start, grads, true);
+        for (const auto& [name, array] : want) EXPECT_EQ(difference(got.at(name), array, 1e-6), "") << c.name << name;
       }
     }
   }

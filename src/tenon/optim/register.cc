@@ -16,7 +16,7 @@ namespace tenon {
 
 void register_optim(Registry& registry) {
   registry.add<Learner, AdamW, Muon, Adafactor, Lion, Sgd, OptimizerByPath, OptimizerRule, Frozen>();
-  registry.add<ClipByValue, AdaptiveClip, LayerDecay, Freeze, AddLoRA>();
+  registry.add<ClipByValue, AdaptiveClip, LayerDecay, Freeze, AddLoRA, OffloadOptimizerState>();
   registry.add<CosineWithWarmup, ConstantWithWarmup, LinearWithWarmup, InverseSqrtWithWarmup, WarmupStableDecay,
                Stepwise>();
 }

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "tenon/base/text.h"
 #include "tenon/pjrt/c_api.h"
 #include "tenon/pjrt/options.h"
 
@@ -23,6 +24,22 @@ Status describe_device(const PJRT_Api* api, PJRT_Device* raw, Device& out) {
   out = Device{id.id, std::string(kind.device_kind, kind.device_kind_size),
                compute_capability(api, get.device_description), raw};
   return {};
+}
+
+// The memories that a device reaches, and what the plugin calls their kinds.
+Result<std::vector<std::pair<std::string, PJRT_Memory*>>> list_memories(const PJRT_Api* api, PJRT_Device* device) {
+  TENON_PJRT_ARGS(Device_AddressableMemories, list);
+  list.device = device;
+  Status listed = to_status(api, api->PJRT_Device_AddressableMemories(&list), "list a device's memories");
+  if (!listed) return listed.error();
+  std::vector<std::pair<std::string, PJRT_Memory*>> out;
+  for (size_t i = 0; i < list.num_memories; ++i) {
+    TENON_PJRT_ARGS(Memory_Kind, kind);
+    kind.memory = list.memories[i];
+    if (Status s = to_status(api, api->PJRT_Memory_Kind(&kind), "name a memory's kind"); !s) return s.error();
+    out.emplace_back(std::string(kind.kind, kind.kind_size), list.memories[i]);
+  }
+  return out;
 }
 
 }  // namespace
@@ -89,8 +106,8 @@ Status Client::read_devices() {
   return {};
 }
 
-Result<Buffer> Client::copy_from_host(const TensorType& type, std::span<const std::byte> bytes,
-                                      const Device& device) const {
+Result<Buffer> Client::copy_from_host(const TensorType& type, std::span<const std::byte> bytes, const Device& device,
+                                      MemoryKind memory) const {
   if (static_cast<int64_t>(bytes.size()) != byte_size(type)) {
     return Error(ErrorCode::shape_mismatch, "the bytes to copy to a device don't fill the array")
         .got(fmt::format("{} bytes", bytes.size()))
@@ -105,6 +122,11 @@ Result<Buffer> Client::copy_from_host(const TensorType& type, std::span<const st
   args.num_dims = type.dims.size();
   args.host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
   args.device = device.raw;
+  if (memory != MemoryKind::device) {
+    const Result<PJRT_Memory*> found = find_memory(device, memory);
+    if (!found) return found.error();
+    args.memory = *found;
+  }
   Status status = to_status(api, api->PJRT_Client_BufferFromHostBuffer(&args),
                             fmt::format("copy an array {} to device {}", to_string(type), device.id));
   if (!status) return status.error();
@@ -112,6 +134,26 @@ Result<Buffer> Client::copy_from_host(const TensorType& type, std::span<const st
   Buffer buffer(shared_from_this(), args.buffer);
   if (Status s = read.wait(); !s) return s.error();
   return buffer;
+}
+
+Result<std::vector<std::string>> Client::memory_kinds(const Device& device) const {
+  const auto memories = list_memories(plugin_->api(), device.raw);
+  if (!memories) return memories.error();
+  std::vector<std::string> out;
+  for (const auto& [kind, memory] : *memories) out.push_back(kind);
+  return out;
+}
+
+Result<PJRT_Memory*> Client::find_memory(const Device& device, MemoryKind kind) const {
+  const auto memories = list_memories(plugin_->api(), device.raw);
+  if (!memories) return memories.error();
+  std::vector<std::string> kinds;
+  for (const auto& [name, memory] : *memories) {
+    if (name == to_string(kind)) return memory;
+    kinds.push_back(name);
+  }
+  return Error(ErrorCode::unsupported, fmt::format("the device has no memory {}", to_string(kind)))
+      .got(fmt::format("{}: {}", device.kind, join(kinds, ", ")));
 }
 
 Result<Executable> Client::compile(std::string_view program, const CompileOptions& options) const {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tenon/base/memory_kind.h"
 #include "tenon/base/result.h"
 #include "tenon/base/shape.h"
 #include "tenon/pjrt/buffer.h"
@@ -19,6 +20,7 @@
 
 struct PJRT_Client;
 struct PJRT_Device;
+struct PJRT_Memory;
 
 namespace tenon::pjrt {
 
@@ -72,8 +74,12 @@ class Client : public std::enable_shared_from_this<Client> {
   const std::vector<Device>& devices() const { return devices_; }
 
   // Copies a dense row-major array to a device. `bytes` may be freed when this returns. Throws nothing; errors:
-  // `plugin` (no memory), `shape_mismatch` when the bytes aren't those of `type`.
-  Result<Buffer> copy_from_host(const TensorType& type, std::span<const std::byte> bytes, const Device& device) const;
+  // `plugin` (no memory), `shape_mismatch` when the bytes aren't those of `type`, `unsupported` when the device has no
+  // such memory.
+  Result<Buffer> copy_from_host(const TensorType& type, std::span<const std::byte> bytes, const Device& device,
+                                MemoryKind memory = MemoryKind::device) const;
+  // The kinds of memory that a device reaches, in the plugin's words: "device", "pinned_host", …
+  Result<std::vector<std::string>> memory_kinds(const Device& device) const;
   // Compiles StableHLO text. Errors: `compile`, with the compiler's words.
   Result<Executable> compile(std::string_view program, const CompileOptions& options) const;
   // Loads what CompiledProgram::serialize gave. Only bytes that are known to be intact, from the same plugin on the
@@ -83,6 +89,7 @@ class Client : public std::enable_shared_from_this<Client> {
  private:
   Client(std::shared_ptr<const Plugin> plugin, PJRT_Client* client) : plugin_(std::move(plugin)), client_(client) {}
   Status read_devices();
+  Result<PJRT_Memory*> find_memory(const Device& device, MemoryKind kind) const;
   Result<Executable> adopt(PJRT_LoadedExecutable* loaded) const;
 
   std::shared_ptr<const Plugin> plugin_;

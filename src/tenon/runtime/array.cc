@@ -40,29 +40,29 @@ void Array::mark_donated() const {
 }
 
 Array Array::from_buffers(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
-                          TensorType type, std::vector<pjrt::Buffer> buffers) {
+                          TensorType type, std::vector<pjrt::Buffer> buffers, MemoryKind memory) {
   check(static_cast<int64_t>(buffers.size()) == mesh.num_devices(), "one buffer for each device of the mesh");
   Array result;
   PartitionSpec normal = mesh.normalize(spec, type.rank());
   result.state_ = std::make_shared<State>(
-      State{std::move(backend), mesh, std::move(normal), std::move(type), std::move(buffers), false});
+      State{std::move(backend), mesh, std::move(normal), std::move(type), std::move(buffers), memory, false});
   return result;
 }
 
 Array Array::from_literal(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
-                          const Literal& literal) {
+                          const Literal& literal, MemoryKind memory) {
   std::vector<std::byte> block;
-  return from_blocks(std::move(backend), mesh, spec, literal.type(),
-                     [&](const ArraySlice& slice) -> std::span<const std::byte> {
-                       if (slice.size == literal.dims()) return literal.bytes();
-                       block.resize(static_cast<size_t>(byte_size(TensorType{literal.dtype(), slice.size})));
-                       extract_block(literal.bytes(), literal.dims(), slice, byte_size(literal.dtype()), block);
-                       return block;
-                     });
+  const auto piece = [&](const ArraySlice& slice) -> std::span<const std::byte> {
+    if (slice.size == literal.dims()) return literal.bytes();
+    block.resize(static_cast<size_t>(byte_size(TensorType{literal.dtype(), slice.size})));
+    extract_block(literal.bytes(), literal.dims(), slice, byte_size(literal.dtype()), block);
+    return block;
+  };
+  return from_blocks(std::move(backend), mesh, spec, literal.type(), piece, memory);
 }
 
 Array Array::from_blocks(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
-                         TensorType type, const BlockSource& block) {
+                         TensorType type, const BlockSource& block, MemoryKind memory) {
   check_devices(*backend, mesh);
   const PartitionSpec normal = mesh.normalize(spec, type.rank());
   const TensorType shard_type{type.dtype, mesh.shard_dims(type.dims, normal)};
@@ -73,10 +73,10 @@ Array Array::from_blocks(std::shared_ptr<const Backend> backend, const Mesh& mes
     const std::span<const std::byte> bytes = block(mesh.slice(type.dims, normal, first));
     for (const int64_t device : devices) {
       const auto i = static_cast<size_t>(device);
-      buffers[i] = backend->client().copy_from_host(shard_type, bytes, backend->client().devices()[i]).value();
+      buffers[i] = backend->client().copy_from_host(shard_type, bytes, backend->client().devices()[i], memory).value();
     }
   }
-  return from_buffers(std::move(backend), mesh, normal, std::move(type), std::move(buffers));
+  return from_buffers(std::move(backend), mesh, normal, std::move(type), std::move(buffers), memory);
 }
 
 Literal Array::shard(int64_t device) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tenon/base/literal.h"
+#include "tenon/base/memory_kind.h"
 #include "tenon/base/mesh.h"
 #include "tenon/pjrt/buffer.h"
 #include "tenon/runtime/backend.h"
@@ -22,17 +23,18 @@ class Array {
   // Nothing; only to be assigned to.
   Array() = default;
   // Puts a literal on the first devices of `backend`, as many as `mesh` has, split as `spec` says. Throws
-  // `mesh_mismatch` when a dimension doesn't divide or there are too few devices, `plugin` when memory runs out.
+  // `mesh_mismatch` when a dimension doesn't divide or there are too few devices, `plugin` when memory runs out,
+  // `unsupported` when the devices have no such memory.
   static Array from_literal(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
-                            const Literal& literal);
+                            const Literal& literal, MemoryKind memory = MemoryKind::device);
   // The same for an array of `type` that never stands in this process's memory as a whole: `block` gives the bytes of
   // one piece, valid until the next call, and is asked once for each, however many devices hold it.
   using BlockSource = std::function<std::span<const std::byte>(const ArraySlice&)>;
   static Array from_blocks(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
-                           TensorType type, const BlockSource& block);
-  // From the buffers of each device of the mesh, in mesh order, each holding what Mesh::slice gives.
+                           TensorType type, const BlockSource& block, MemoryKind memory = MemoryKind::device);
+  // From the buffers of each device of the mesh, in mesh order, each holding what Mesh::slice gives, in this memory.
   static Array from_buffers(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
-                            TensorType type, std::vector<pjrt::Buffer> buffers);
+                            TensorType type, std::vector<pjrt::Buffer> buffers, MemoryKind memory = MemoryKind::device);
 
   explicit operator bool() const { return state_ != nullptr; }
   // The whole array: its logical type, not a shard's.
@@ -40,6 +42,7 @@ class Array {
   const PartitionSpec& spec() const { return state().spec; }  // as Mesh::normalize gives it
   const Mesh& mesh() const { return state().mesh; }
   const std::shared_ptr<const Backend>& backend() const { return state().backend; }
+  MemoryKind memory() const { return state().memory; }
   bool is_donated() const { return state().donated; }
 
   // The values, gathered from all devices. Throws the error of the program that should have made them.
@@ -60,6 +63,7 @@ class Array {
     PartitionSpec spec;
     TensorType type;
     std::vector<pjrt::Buffer> buffers;
+    MemoryKind memory = MemoryKind::device;
     bool donated = false;
   };
   const State& state() const;

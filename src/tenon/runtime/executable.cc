@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
 #include "tenon/base/clock.h"
+#include "tenon/base/text.h"
 
 namespace tenon {
 namespace {
@@ -19,6 +21,21 @@ std::vector<int64_t> device_ids(const Backend& backend, const Mesh& mesh) {
   std::vector<int64_t> ids;
   for (int64_t d = 0; d < mesh.num_devices(); ++d) ids.push_back(backend.client().devices()[static_cast<size_t>(d)].id);
   return ids;
+}
+
+// That the devices have every memory the program uses.
+void check_memories(const Backend& backend, const Program& program) {
+  for (size_t i = 0; i < program.arg_memory.size(); ++i) {
+    const std::string wanted(to_string(program.arg_memory[i]));
+    if (program.arg_memory[i] == MemoryKind::device) continue;
+    const std::vector<std::string> kinds = backend.client().memory_kinds(backend.client().devices().front()).value();
+    if (std::find(kinds.begin(), kinds.end(), wanted) != kinds.end()) return;
+    throw Error(ErrorCode::unsupported, "the platform has no memory of the kind an argument is to lie in")
+        .at(describe_argument(program, i))
+        .got(fmt::format("{}, which has {}", backend.platform(), join(kinds, ", ")))
+        .expected(wanted)
+        .hint("leave it in device memory");
+  }
 }
 
 // The entry, loaded; nothing when there is none that works.
@@ -84,6 +101,12 @@ void Executable::check_arguments(std::span<const Array> args) const {
           .got(to_string(args[i].type()))
           .expected(to_string(program_.arg_types[i]));
     }
+    if (const MemoryKind wanted = memory_of(program_.arg_memory, i); args[i].memory() != wanted) {
+      throw Error(ErrorCode::invalid_argument, "an argument lies in another memory than the program takes it from")
+          .at(describe_argument(program_, i))
+          .got(std::string(to_string(args[i].memory())))
+          .expected(std::string(to_string(wanted)));
+    }
     if (args[i].backend() != backend_ || args[i].mesh() != mesh_ || args[i].spec() != arg_specs_[i]) {
       const bool elsewhere = args[i].backend() != backend_;
       throw Error(ErrorCode::mesh_mismatch, "an argument lies on the devices in another way than the program takes it")
@@ -125,8 +148,8 @@ std::vector<Array> Executable::operator()(std::span<const Array> args) const {
   for (size_t i = 0; i < program_.result_types.size(); ++i) {
     std::vector<pjrt::Buffer> buffers(num_devices);
     for (size_t d = 0; d < num_devices; ++d) buffers[d] = std::move(outputs[d][i]);
-    results.push_back(
-        Array::from_buffers(backend_, mesh_, program_.result_specs[i], program_.result_types[i], std::move(buffers)));
+    results.push_back(Array::from_buffers(backend_, mesh_, program_.result_specs[i], program_.result_types[i],
+                                          std::move(buffers), memory_of(program_.result_memory, i)));
   }
   return results;
 }
@@ -134,6 +157,7 @@ std::vector<Array> Executable::operator()(std::span<const Array> args) const {
 Executable compile(std::shared_ptr<const Backend> backend, const Mesh& mesh, Program program,
                    const CompileCache* cache) {
   validate(program, mesh);
+  check_memories(*backend, program);
   const pjrt::CompileOptions options =
       make_compile_options(program, backend->default_flags(), device_ids(*backend, mesh));
   const double start = steady_seconds();

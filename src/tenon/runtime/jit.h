@@ -24,10 +24,13 @@ struct ProgramSpec {
   KernelList kernels;
   // Sees the graph on its way; may be empty.
   PassObserver pass_observer;
+  // Where parameters and results lie; empty: all in device memory. What lies elsewhere must be moved (to_device,
+  // to_host) before anything computes with it, and behind that.
+  std::vector<MemoryKind> param_memory = {}, result_memory = {};
 };
 
 // Runs the passes on `graph` and prints it. Throws `mesh_mismatch` naming what doesn't divide,
-// `shape_mismatch` when a donated parameter isn't of its result's type.
+// `shape_mismatch` when a donated parameter isn't of its result's type or lies in another memory.
 Program make_program(Graph& graph, const ProgramSpec& spec = {});
 
 // A compiled function.

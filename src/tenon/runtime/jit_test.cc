@@ -62,6 +62,31 @@ TEST_F(Jit, HostOffloadIsHarmlessOnTheCpu) {
   EXPECT_EQ(run(SaveTags{.host = {"hidden"}}, true), run(SaveTags{.device = {"hidden"}}, false));
 }
 
+TEST_F(Jit, ArgumentsAndResultsInHostMemory) {
+  const auto backend = Backend::open("cpu:2");
+  ProgramSpec spec;
+  spec.mesh = Mesh{{"fsdp", 2}};
+  spec.num_donated = 1;
+  spec.param_specs = spec.result_specs = {PartitionSpec{"fsdp"}};
+  spec.param_memory = spec.result_memory = {MemoryKind::pinned_host};
+  const std::vector<TensorType> types{kVector};
+  const Jitted f = jit(
+      backend, types, [](const std::vector<Tensor>& a) { return std::vector<Tensor>{to_host(to_device(a[0]) * 2.0)}; },
+      spec);
+  EXPECT_EQ(host_argument_bytes(f.executable().program(), spec.mesh), 8);
+  EXPECT_TRUE(uses_host_memory(f.executable().program()));
+  const auto at = [&](MemoryKind memory) {
+    return std::vector<Array>{Array::from_literal(backend, spec.mesh, {"fsdp"}, vector({1, 2, 3, 4}), memory)};
+  };
+  std::vector<Array> x = at(MemoryKind::pinned_host);
+  for (int i = 0; i < 3; ++i) x = f(x);
+  EXPECT_EQ(x[0].memory(), MemoryKind::pinned_host);
+  EXPECT_EQ(x[0].to_literal(), vector({8, 16, 24, 32}));
+  EXPECT_THROW(f(at(MemoryKind::device)), Error);
+  spec.result_memory.clear();
+  EXPECT_THROW(jit(backend, types, [](const std::vector<Tensor>& a) { return a; }, spec), Error);
+}
+
 // Without guard_own_slices XLA 0.11.2 reads rows that it has overwritten.
 TEST_F(Jit, AShiftWithinAnArrayIsRight) {
   const std::vector<TensorType> types{{DType::i32, {4, 1, 1}}};

@@ -30,6 +30,20 @@ std::string describe_argument(const Program& program, size_t index) {
   return fmt::format("argument {} ({})", index, program.arg_names[index]);
 }
 
+MemoryKind memory_of(const std::vector<MemoryKind>& memory, size_t index) {
+  return index < memory.size() ? memory[index] : MemoryKind::device;
+}
+
+int64_t host_argument_bytes(const Program& program, const Mesh& mesh) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < program.arg_memory.size(); ++i) {
+    if (program.arg_memory[i] == MemoryKind::device) continue;
+    const TensorType& whole = program.arg_types[i];
+    bytes += byte_size(TensorType{whole.dtype, mesh.shard_dims(whole.dims, program.arg_specs[i])});
+  }
+  return bytes;
+}
+
 Error at_ops(Error error, const Program& program) {
   constexpr size_t kMost = 3;
   std::vector<std::string> ops = pjrt::ops_named(error.message(), program.text);
@@ -46,6 +60,11 @@ void validate(const Program& program, const Mesh& mesh) {
   }
   check_count("argument specs", program.arg_specs.size(), program.arg_types.size());
   check_count("result specs", program.result_specs.size(), program.result_types.size());
+  if (!program.arg_memory.empty())
+    check_count("argument memories", program.arg_memory.size(), program.arg_types.size());
+  if (!program.result_memory.empty()) {
+    check_count("result memories", program.result_memory.size(), program.result_types.size());
+  }
   if (!program.arg_names.empty()) check_count("argument names", program.arg_names.size(), program.arg_types.size());
   for (const int index : program.donated) {
     if (index < 0 || static_cast<size_t>(index) >= program.arg_types.size()) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/base/memory_kind.h"
 #include "tenon/base/mesh.h"
 #include "tenon/passes/select_kernels.h"
 #include "tenon/pjrt/compile_options.h"
@@ -20,6 +21,8 @@ struct Program {
   // Of whole arrays, not shards.
   std::vector<TensorType> arg_types, result_types;
   std::vector<PartitionSpec> arg_specs, result_specs;
+  // Where they lie, as the text says too (`mhlo.memory_kind`); empty: all in device memory.
+  std::vector<MemoryKind> arg_memory, result_memory;
   // For errors; may be empty.
   std::vector<std::string> arg_names;
   // Indices of the arguments whose memory the program may take, as the text says too (`tf.aliasing_output` or
@@ -31,6 +34,10 @@ struct Program {
   std::vector<KernelChoice> kernels;
 };
 
+// The memory of argument or result `index` of a program whose `arg_memory` or `result_memory` this is.
+MemoryKind memory_of(const std::vector<MemoryKind>& memory, size_t index);
+// Bytes of all arguments in host memory, on one device of `mesh`.
+int64_t host_argument_bytes(const Program& program, const Mesh& mesh);
 // "argument 3 (decoder.emb.weight)".
 std::string describe_argument(const Program& program, size_t index);
 // A compiler's words about the program, with the module paths of the ops they are about: "decoder.norm/mul". At most

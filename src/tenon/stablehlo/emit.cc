@@ -57,6 +57,11 @@ class Emitter {
         fmt::format("sdy.sharding = #sdy.sharding<@mesh, {}>", hlo_spec(spec, writer_.type(v).rank(), options_.mesh)));
   }
 
+  static void add_memory(std::vector<std::string>& attrs, const std::vector<MemoryKind>& memory, size_t i) {
+    if (i >= memory.size() || memory[i] == MemoryKind::device) return;
+    attrs.push_back(fmt::format("mhlo.memory_kind = \"{}\"", to_string(memory[i])));
+  }
+
   std::string params() {
     std::vector<std::string> out;
     for (size_t i = 0; i < root_.params.size(); ++i) {
@@ -64,6 +69,7 @@ class Emitter {
       writer_.bind(v, fmt::format("%arg{}", i));
       std::vector<std::string> attrs;
       add_sharding(attrs, options_.param_specs, i, v, "argument");
+      add_memory(attrs, options_.param_memory, i);
       if (i < options_.aliases.size() && options_.aliases[i]) {
         attrs.push_back(fmt::format("tf.aliasing_output = {} : i32", *options_.aliases[i]));
       }
@@ -77,6 +83,7 @@ class Emitter {
     for (size_t i = 0; i < root_.results.size(); ++i) {
       std::vector<std::string> attrs;
       add_sharding(attrs, options_.result_specs, i, root_.results[i], "result");
+      add_memory(attrs, options_.result_memory, i);
       out.push_back(writer_.type_text(root_.results[i]) + attributes(attrs));
     }
     return fmt::format("{}", fmt::join(out, ", "));

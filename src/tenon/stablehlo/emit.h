@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/base/memory_kind.h"
 #include "tenon/base/mesh.h"
 #include "tenon/ir/trace.h"
 
@@ -18,6 +19,8 @@ struct EmitOptions {
   std::vector<std::optional<int64_t>> aliases;
   // Module paths as MLIR locations. Off for cache keys and golden files.
   bool locations = true;
+  // One per parameter and result, or empty: where they lie; device memory.
+  std::vector<MemoryKind> param_memory = {}, result_memory = {};
 };
 
 // Deterministic: equal graphs and options give equal text. Throws `mesh_mismatch` naming the parameter when a sharding

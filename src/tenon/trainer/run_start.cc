@@ -112,7 +112,7 @@ void Run::compile_programs() {
   log_.line(fmt::format("train step: {:.3f} GFLOPs", session_->flops() / 1e9));
   for (const KernelChoice& choice : session_->train_executable().program().kernels) log_.line(to_string(choice));
   if (options_.backend->platform() == "cpu" && uses_host_memory(session_->train_executable().program())) {
-    log_.line("note: the CPU has one memory: what remat policies keep on the host stays where it is");
+    log_.line("note: the CPU has one memory: what is to lie on the host, not on the device, lies in the same");
   }
   if (const Chip* chip = ChipTable::builtin().find_device(options_.backend->device_kind())) {
     peak_flops_ = chip->peak_flops * static_cast<double>(mesh.num_devices());

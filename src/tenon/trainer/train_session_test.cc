@@ -9,6 +9,7 @@
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
+#include "tenon/ir/testing/errors.h"
 #include "tenon/optim/adamw.h"
 #include "tenon/trainer/gradients.h"
 #include "tenon/trainer/test_run.h"
@@ -149,6 +150,41 @@ TEST_F(SessionTest, EvaluatesWithRunningMeansOfParameters) {
   EXPECT_EQ(loss_after_steps(Ema{.decay = 0}), of_parameters) << "means of the last step alone";
   EXPECT_EQ(loss_after_steps(Ema{.decay = 0.9, .evaluate = false}), of_parameters);
   EXPECT_GT(loss_after_steps(Ema{.decay = 0.9}), of_parameters + 1e-3) << "means lag behind";
+}
+
+// On the CPU that is the same memory.
+TEST_F(SessionTest, OffloadingTheOptimizersStateChangesNoNumber) {
+  Trainer::Config c = config(40);
+  const Trainer plain(c);
+  c.learner.as<Learner>().offload = OptimizerOffload{};
+  const Trainer offloaded(c);
+  for (const Mesh& mesh : {Mesh(), Mesh{{"fsdp", 2}, {"model", 2}}}) {
+    TrainSession a = session(plain, mesh), b = session(offloaded, mesh);
+    a.initialize();
+    b.initialize();
+    EXPECT_EQ(train(a, plain, 5), train(b, offloaded, 5)) << to_string(mesh);
+    EXPECT_EQ(a.export_state(), b.export_state());
+  }
+}
+
+TEST_F(SessionTest, OffloadedStateIsWhatIsNamed) {
+  Trainer::Config c = config(40);
+  c.learner.as<Learner>().offload = OptimizerOffload{.arrays = "^v\\..*layers"};
+  c.learner.as<Learner>().ema = Ema{};
+  const Trainer t(c);
+  int64_t offloaded = 0;
+  for (const StateArray& array : layout_state(t.model(), t.learner()).arrays) {
+    const bool expected = array.name.starts_with("learner.v.layers.");
+    EXPECT_EQ(array.memory, expected ? MemoryKind::pinned_host : MemoryKind::device) << array.name;
+    offloaded += expected ? 1 : 0;
+  }
+  EXPECT_EQ(offloaded, 4);  // w and b of two layers of the pattern
+  c.learner.as<Learner>().offload->arrays = "momentum";
+  const Trainer wrong(c);
+  const auto e = error_of([&] { layout_state(wrong.model(), wrong.learner()); });
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->path(), "learner.offload.arrays");
+  EXPECT_THAT(e->what(), testing::HasSubstr("a match in names such as "));
 }
 
 TEST_F(SessionTest, SchedulesAndThresholdsDontChangeTheProgram) {

@@ -25,16 +25,18 @@ struct Signature {
   std::vector<std::string> names;
   std::vector<TensorType> types;
   std::vector<PartitionSpec> specs;
+  std::vector<MemoryKind> memory;
 
-  void add(std::string name, TensorType type, PartitionSpec spec = {}) {
+  void add(std::string name, TensorType type, PartitionSpec spec = {}, MemoryKind where = MemoryKind::device) {
     names.push_back(std::move(name));
     types.push_back(std::move(type));
     specs.push_back(std::move(spec));
+    memory.push_back(where);
   }
   void add_state(const StateLayout& layout, size_t count, const Mesh& mesh) {
     for (size_t i = 0; i < count; ++i) {
       const StateArray& a = layout.arrays[i];
-      add(a.name, a.stored_type(mesh), a.partition);
+      add(a.name, a.stored_type(mesh), a.partition, a.memory);
     }
   }
   void add_batch(const BatchTypes& batch) {
@@ -67,15 +69,26 @@ void append(std::vector<Tensor>& out, const std::vector<ParamInfo>& infos, const
   for (const ParamInfo& info : infos) out.push_back(values.at(info.path));
 }
 
-Program finish(Graph& graph, const Mesh& mesh, const Signature& in, std::vector<PartitionSpec> result_specs,
-               size_t num_donated, const KernelList& kernels = {}, const PassObserver& observer = {}) {
-  return make_program(graph, {mesh, in.specs, std::move(result_specs), in.names, num_donated, kernels, observer});
-}
+// What a program returns.
+struct Results {
+  std::vector<PartitionSpec> specs;
+  std::vector<MemoryKind> memory;
 
-std::vector<PartitionSpec> state_specs(const StateLayout& layout) {
-  std::vector<PartitionSpec> out;
-  for (const StateArray& a : layout.arrays) out.push_back(a.partition);
-  return out;
+  void add(PartitionSpec spec = {}, MemoryKind where = MemoryKind::device) {
+    specs.push_back(std::move(spec));
+    memory.push_back(where);
+  }
+  static Results state(const StateLayout& layout) {
+    Results out;
+    for (const StateArray& a : layout.arrays) out.add(a.partition, a.memory);
+    return out;
+  }
+};
+
+Program finish(Graph& graph, const Mesh& mesh, const Signature& in, const Results& out, size_t num_donated,
+               const KernelList& kernels = {}, const PassObserver& observer = {}) {
+  return make_program(graph,
+                      {mesh, in.specs, out.specs, in.names, num_donated, kernels, observer, in.memory, out.memory});
 }
 
 Nest select_by_name(const StateLayout& layout, const Nest& all, bool trainable) {
@@ -275,12 +288,16 @@ StateLayout layout_state(const Model& model, const Learner& learner, const Mesh&
   }
   out.learner = learner.describe(out.updated);
   std::set<std::string> names;
-  const auto add = [&](std::string name, const ParamInfo& info) {
+  const auto add = [&](std::string name, const ParamInfo& info, MemoryKind memory) {
     if (!names.insert(name).second) throw Error(ErrorCode::invalid_argument, "two arrays of one name").at(name);
-    out.arrays.push_back({std::move(name), info.logical_shape(), info.stack, info.partition});
+    out.arrays.push_back({std::move(name), info.logical_shape(), info.stack, info.partition, memory});
   };
-  for (const ParamInfo& info : out.model) add(info.path, info);
-  for (const ParamInfo& info : out.learner) add(std::string(kLearnerPrefix) + info.path, info);
+  for (const ParamInfo& info : out.model) add(info.path, info, MemoryKind::device);
+  const std::set<std::string> offloaded = learner.offloaded(out.model);
+  for (const ParamInfo& info : out.learner) {
+    const MemoryKind memory = offloaded.contains(info.path) ? MemoryKind::pinned_host : MemoryKind::device;
+    add(std::string(kLearnerPrefix) + info.path, info, memory);
+  }
   return out;
 }
 
@@ -316,7 +333,7 @@ Program make_init_program(const Model& model, const Learner& learner, const Mesh
     append(out, layout.learner, learner.init(layout.updated, values));
     return out;
   });
-  return finish(graph, mesh, in, state_specs(layout), 0);
+  return finish(graph, mesh, in, Results::state(layout), 0);
 }
 
 TrainProgram make_train_program(const Model& model, const Learner& learner, const StepSettings& settings) {
@@ -330,15 +347,14 @@ TrainProgram make_train_program(const Model& model, const Learner& learner, cons
   StepTracer tracer(model, learner, out.layout, settings, out.scalar_names);
   Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& args) { return tracer(args).results; });
   out.metric_names = tracer.metric_names();
-  std::vector<PartitionSpec> result_specs = state_specs(out.layout);
-  result_specs.emplace_back();  // metrics
+  Results results = Results::state(out.layout);
+  results.add();  // metrics
   // Without dead code, before a kernel hides what it computes.
   const PassObserver observer = [&](const Pass* pass, const Graph& g) {
     if (pass == &passes().front()) out.flops = count_flops(*g.trace, g.root);
     if (settings.pass_observer) settings.pass_observer(pass, g);
   };
-  out.program =
-      finish(graph, settings.mesh, in, std::move(result_specs), out.layout.arrays.size(), settings.kernels, observer);
+  out.program = finish(graph, settings.mesh, in, results, out.layout.arrays.size(), settings.kernels, observer);
   return out;
 }
 
@@ -355,7 +371,7 @@ TracedLoss trace_loss(const Model& model, const Learner& learner, const StepSett
     return std::vector<Tensor>{step.loss, step.grad_norm};
   });
   eliminate_dead_code(out.graph);
-  out.spec = {settings.mesh, in.specs, {}, in.names, 0, settings.kernels, {}};
+  out.spec = {settings.mesh, in.specs, {}, in.names, 0, settings.kernels, {}, in.memory, {}};
   return out;
 }
 
@@ -366,7 +382,7 @@ EvalProgram make_eval_program(const Model& model, const StepSettings& settings) 
   StateLayout layout{describe_state(model), {}, {}, {}};
   Signature in;
   for (const ParamInfo& info : layout.model) {
-    layout.arrays.push_back({info.path, info.logical_shape(), info.stack, info.partition});
+    layout.arrays.push_back({info.path, info.logical_shape(), info.stack, info.partition, MemoryKind::device});
   }
   in.add_state(layout, layout.arrays.size(), mesh);
   in.add_batch(batch);
@@ -389,7 +405,9 @@ EvalProgram make_eval_program(const Model& model, const StepSettings& settings) 
   const PassObserver observer = [&](const Pass* pass, const Graph& g) {
     if (pass == &passes().front()) out.flops = count_flops(*g.trace, g.root);
   };
-  out.program = finish(graph, mesh, in, {PartitionSpec()}, 0, settings.kernels, observer);
+  Results results;
+  results.add();
+  out.program = finish(graph, mesh, in, results, 0, settings.kernels, observer);
   return out;
 }
 
