@@ -210,6 +210,16 @@ class Generating(Trained):
         self.check_error(run("generate", self.base, "--parameters", "means"), 5, "not_found", "learner.ema")
         self.check_error(run("generate", self.base, "--stop_token", "999"), 2, "stop_tokens", "0 to 258")
 
+    def test_fields_of_the_model_can_be_set(self):
+        core = "model.decoder.pattern.0.attention.core"
+        self.generate("--max_tokens", 3, "--set", f"{core}.type=DotProductAttention", "--set", f"{core}.logit_cap=30")
+        for assignment, status, *words in (
+            ("max_steps=3", 2, "at --set", "only what lies in the model"),
+            ("model.decoder.num_layer=2", 2, "unknown_name at model.decoder", "did you mean num_layers?"),
+            ("model.decoder.num_layers=1", 5, "incompatible", "decoder.layers.1"),
+        ):
+            self.check_error(run("generate", self.base, "--set", assignment), status, *words)
+
     def test_needs_the_directory_alone(self):
         want = self.generate()
         moved = self.copy("moved")

@@ -68,6 +68,7 @@ void add_generate(Command& program) {
   command.option("--stop_token", &c->options.stop_tokens, "a token that ends it; may be given again")
       .type_name("NUMBER");
   add_sampling_options(command, c->options.sampling);
+  command.option("--set", &c->assignments, "sets one field of the model; may be given again").type_name("PATH=VALUE");
   command.option("--num_beams", &c->options.num_beams, "above 1: beam search, which draws nothing").with_default();
   command
       .option("--length_penalty", &c->options.length_penalty,

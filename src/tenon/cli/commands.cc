@@ -112,7 +112,7 @@ void run_generate(const GenerateCommand& command) {
   for (const std::string& prompt : command.prompts) check_utf8(prompt);
   const ParameterSet parameters = option("--parameters", parse_parameters(command.parameters));
   load_plugins(command.plugins);
-  Generator generator(command.dir, Backend::open(command.platform), parameters);
+  Generator generator(command.dir, Backend::open(command.platform), parameters, command.assignments);
   for (const std::string& warning : generator.warnings()) fmt::print(stderr, "warning: {}\n", warning);
   const std::vector<std::string> prompts = command.prompts.empty() ? std::vector<std::string>{""} : command.prompts;
   if (prompts.size() == 1 && command.num_samples == 1) {

@@ -26,7 +26,7 @@ struct GenerateCommand {
   std::vector<std::string> prompts;  // none: an empty one
   int64_t num_samples = 1;           // of each
   GenerateOptions options;
-  std::vector<std::string> plugins;
+  std::vector<std::string> assignments, plugins;
 };
 // One text is printed as it is made. Of several each has a line in front: "=== prompt 1, sample 2: 40 tokens".
 void run_generate(const GenerateCommand& command);

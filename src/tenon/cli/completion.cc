@@ -55,26 +55,29 @@ void load_plugins_in(const Words& words) {
   }
 }
 
-std::string experiment_in(const Words& words) {
+// All paths of the first experiment that a word names, a file with a base among them, as `--set` takes them.
+Words paths(const Words& words) {
+  Words out;
   for (const std::string& word : words) {
-    for (const Experiment* e : experiments().all()) {
-      if (e->name == word) return word;
+    try {
+      Overrides overrides;
+      const Experiment& found = find_experiment(experiments(), word, overrides);
+      for (const TextLine& line : flatten(resolve(found, overrides).config)) out.push_back(line.path + "=");
+      for (const std::string& line : split(arguments_to_toml(found, overrides), '\n')) {
+        if (!line.empty()) out.push_back(line.substr(0, line.find(' ')) + "=");
+      }
+      return out;
+    } catch (const Error&) {
+      continue;  // no experiment
     }
   }
-  return "";
+  return out;
 }
 
-// The paths of an experiment, cut at the first point behind what is there already.
-Words paths(const std::string& experiment, const std::string& start) {
-  if (experiment.empty()) return {};
-  const Experiment& found = experiments().find(experiment);
-  std::vector<std::string> whole;
-  for (const TextLine& line : flatten(resolve(found, {}).config)) whole.push_back(line.path + "=");
-  for (const std::string& line : split(arguments_to_toml(found, {}), '\n')) {
-    if (!line.empty()) whole.push_back(line.substr(0, line.find(' ')) + "=");
-  }
+// Paths, cut at the first point behind what is there already.
+Words parts(const Words& paths, const std::string& start) {
   std::set<std::string> out;
-  for (const std::string& path : whole) {
+  for (const std::string& path : paths) {
     if (!path.starts_with(start)) continue;
     const size_t point = path.find('.', start.size());
     out.insert(point == std::string::npos ? path : path.substr(0, point + 1));
@@ -115,9 +118,9 @@ const Command& command_of(const Command& program, const Words& words) {
   return *command;
 }
 
-// Candidates for an option's value; none for what isn't known.
-Words values_of(const std::string& option, const Words& words) {
-  if (option == "--set") return paths(experiment_in(words), words.back());
+// Candidates for an option's value that begins with `start`; none for what isn't known.
+Words values_of(const std::string& option, const Words& words, const std::string& start) {
+  if (option == "--set") return parts(paths(words), start);
   if (option == "--modify") return modifier_names();
   if (option == "--resume") return {"auto", "never", "must"};
   return {};
@@ -140,7 +143,14 @@ Words option_names(const Command& command) {
 
 Words candidates(const Command& command, const Words& words) {
   if (words.size() > 1 && takes_value(command, words[words.size() - 2]))
-    return values_of(words[words.size() - 2], words);
+    return values_of(words[words.size() - 2], words, words.back());
+  const size_t equals = words.back().find('=');
+  if (const std::string option = words.back().substr(0, equals);
+      equals != std::string::npos && takes_value(command, option)) {
+    Words out = values_of(option, words, words.back().substr(equals + 1));
+    for (std::string& value : out) value.insert(0, option + "=");
+    return out;
+  }
   if (words.back().starts_with("-")) return option_names(command);
   Words out;
   for (const Command& inner : command.commands) {
@@ -157,8 +167,14 @@ Words candidates(const Command& command, const Words& words) {
 
 }  // namespace
 
-std::vector<std::string> complete(const Command& program, const std::vector<std::string>& words) {
+std::vector<std::string> complete(const Command& program, std::vector<std::string> words) {
   if (words.empty()) return {};
+  // bash takes "--set=model" apart: --set = model.
+  for (size_t i = words.size() - 1; i > 0; --i) {
+    if (words[i] != "=" || !words[i - 1].starts_with("--")) continue;
+    if (i + 1 == words.size()) words.emplace_back();
+    words.erase(words.begin() + static_cast<int64_t>(i));
+  }
   load_plugins_in(words);
   Words out = candidates(command_of(program, words), words);
   std::erase_if(out, [&](const std::string& word) { return !word.starts_with(words.back()); });

@@ -35,6 +35,12 @@ constexpr const char* kOtherSizes = "gpu-(p5\\.48xlarge|p4de\\.24xlarge|a3-.*|h1
 
 }  // namespace
 
+std::vector<MeshRule> llama_134m_mesh_rules() {
+  const std::string kind = "(tpu|gpu)-.*-";
+  return {rule(kind + "1", {AccumulateGradients{4}}), rule(kind + "2", {AccumulateGradients{2}}),
+          rule(kind + "[48]", {AccumulateGradients{1}})};
+}
+
 std::vector<MeshRule> small_llama_mesh_rules() {
   return {
       rule("tpu-v4-(1024|2048)", {SetMesh{{.data = -1, .fsdp = 16}}}),

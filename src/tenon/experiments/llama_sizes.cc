@@ -74,6 +74,20 @@ Llama with_norm_eps(Llama llama, double norm_eps) {
   return llama;
 }
 
+// Of the same form, with settings of common practice: 32 to 128 sequences of 512 to 2048 tokens a device at a time, a
+// learning rate of 1e-3 behind a warmup, as many tokens as 20 times the parameters (Hoffmann et al. 2022, "Training
+// Compute-Optimal Large Language Models").
+const Llama k134m = {.num_layers = 12,
+                     .model_dim = 768,
+                     .num_heads = 12,
+                     .hidden_dim = 2048,
+                     .batch_size = 256,
+                     .sequence_length = 1024,
+                     .train_tokens = 2'700'000'000,
+                     .peak_learning_rate = 1e-3,
+                     .warmup_steps = 500,
+                     .fsdp = 1};
+
 // Of the same form, small enough for seconds on a CPU, for bytes.
 Llama tiny(Llama llama) {
   llama = sized(llama, {.num_layers = 4, .model_dim = 32, .num_heads = 4, .hidden_dim = 96});
@@ -128,6 +142,7 @@ void register_llama(ExperimentRegistry& registry) {
   big("llama3_70b", "Llama 3, 70.6B parameters", large(sized(kLlama3, {80, 8192, 64, 28672})), 128);
   add_with_single_host(registry, {"llama3_405b", "Llama 3, 405.9B parameters", {}, llama_405b_mesh_rules()},
                        trained_on(large(sized(kLlama3, {126, 16384, 128, 53248}), 8e-5), kTrillion * 156 / 10), 128);
+  add_with_fp8(registry, {"llama_134m", "Llama, 134M parameters, common settings", k134m, llama_134m_mesh_rules()});
   add_with_fp8(registry, {"llama1_test", "Llama 1, tiny: seconds, for tests", tiny(kLlama1)});
   add_with_fp8(registry, {"llama2_test", "Llama 2 with grouped keys, tiny", tiny(grouped(kLlama2, 8))});
   add_with_fp8(registry, {"llama3_test", "Llama 3, tiny", tiny(kLlama3)});

@@ -80,12 +80,34 @@ TEST_F(LlamaTest, HaveTheNormsOfTheReleasedWeights) {
   }
 }
 
-TEST_F(LlamaTest, OnlyTheThirdMasksDocuments) {
+TEST_F(LlamaTest, TheFirstTwoMaskNoDocuments) {
   for (const Experiment* e : experiments_.all()) {
-    EXPECT_EQ(config(e->name).model.as<CausalLm>().separate_documents, e->name.starts_with("llama3")) << e->name;
+    const bool masks = !e->name.starts_with("llama1") && !e->name.starts_with("llama2");
+    EXPECT_EQ(config(e->name).model.as<CausalLm>().separate_documents, masks) << e->name;
   }
   const Trainer::Config c = config("llama2_7b", {.assignments = {"args.separate_documents=true"}});
   EXPECT_TRUE(c.model.as<CausalLm>().separate_documents);
+}
+
+TEST_F(LlamaTest, TheSmallOneHasCommonSettings) {
+  const Trainer::Config c = config("llama_134m");
+  EXPECT_EQ(count_parameters(c), 134'105'856);
+  EXPECT_EQ(c.data->sequence_length, 1024);
+  EXPECT_EQ(c.save_every_n_steps, 1000);
+  EXPECT_EQ(c.model->compute_dtype, DType::bf16);
+  EXPECT_NEAR(c.learner.as<Learner>().learning_rate(500), 1e-3, 1e-8);
+  const std::vector<std::pair<std::string, int64_t>> machines = {
+      {"gpu-h100-1", 1}, {"tpu-v5e-2", 2}, {"tpu-v5p-8", 4}, {"tpu-v6e-4", 4}, {"gpu-a3-highgpu-8g-8", 8}, {"", 8}};
+  for (const auto& [instance, devices] : machines) {
+    Overrides overrides;
+    if (!instance.empty()) overrides.instance = instance;
+    const Trainer::Config on = config("llama_134m", overrides);
+    EXPECT_EQ(on.data->batch_size, 256);
+    const int64_t at_a_time = on.data->batch_size.value() / on.accumulation / devices;
+    EXPECT_GE(at_a_time, 32) << instance;
+    EXPECT_LE(at_a_time, 128) << instance;
+    EXPECT_LE(on.accumulation, 4) << instance;
+  }
 }
 
 TEST_F(LlamaTest, SingleHostIsTheSameModelWithSmallerBatches) {

@@ -91,11 +91,12 @@ void check_vocabulary(const LanguageModel& model, const Tokenizer& tokenizer, st
 
 }  // namespace
 
-Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> backend, ParameterSet parameters) {
+Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> backend, ParameterSet parameters,
+                     const std::vector<std::string>& assignments) {
   const OpenedCheckpoint checkpoint = open_checkpoint(dir).value();
   step_ = checkpoint.step();
   warnings_ = checkpoint.warnings();
-  std::unique_ptr<LanguageModel> model = load_model(checkpoint);
+  std::unique_ptr<LanguageModel> model = load_model(checkpoint, assignments);
   tokenizer_ = load_tokenizer(checkpoint);
   check_vocabulary(*model, *tokenizer_, join_path(checkpoint.path(), kTokenizerFile));
   const std::vector<StateArray> arrays = state_arrays(*model);

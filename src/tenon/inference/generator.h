@@ -28,11 +28,12 @@ class Generator {
   // Texts written at once.
   static constexpr int64_t kMaxRows = 64;
 
-  // From the newest good checkpoint under `dir`, or the one that `dir` is. The classes its config names must be in the
-  // global registry. Throws `not_found` (when it has no means, where these are asked for, too), `damaged`,
-  // `incompatible`, or `unsupported` when the model can't write text.
+  // From the newest good checkpoint under `dir`, or the one that `dir` is, with assignments ("model.compute_dtype=f32")
+  // laid over its config. The classes this names must be in the global registry. Throws `not_found` (when it has no
+  // means, where these are asked for, too), `damaged`, `incompatible`, or `unsupported` when the model can't write
+  // text; and what apply_set throws.
   Generator(const std::string& dir, std::shared_ptr<const Backend> backend,
-            ParameterSet parameters = ParameterSet::trained);
+            ParameterSet parameters = ParameterSet::trained, const std::vector<std::string>& assignments = {});
   // From a model and its parameters, named as describe_state does, and its tokenizer. Throws `missing_field`, or
   // `incompatible` when the tokenizer has more tokens than the model.
   Generator(std::unique_ptr<LanguageModel> model, const std::map<std::string, Literal>& params,

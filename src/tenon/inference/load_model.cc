@@ -2,6 +2,7 @@
 
 #include "tenon/base/file.h"
 #include "tenon/base/stacked_name.h"
+#include "tenon/base/text.h"
 #include "tenon/checkpoint/manifest.h"
 #include "tenon/config/access.h"
 #include "tenon/config/text.h"
@@ -25,9 +26,18 @@ Error cannot_write(const OpenedCheckpoint& checkpoint, std::string what) {
 
 }  // namespace
 
-std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint) {
+std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint,
+                                          const std::vector<std::string>& assignments) {
   const std::string file = join_path(checkpoint.path(), "config.toml");
   const std::unique_ptr<AnyConfig> config = from_toml(checkpoint.file("config.toml").value(), file);
+  for (const std::string& assignment : assignments) {
+    if (assignment.starts_with("model.")) continue;
+    throw Error(ErrorCode::invalid_argument, "only what lies in the model plays a part in writing")
+        .at("--set")
+        .got(quote_text(assignment))
+        .expected("model.…=…");
+  }
+  apply_set(*config, assignments);
   Slot<Model>& slot = get_as<Slot<Model>>(*config, "model");
   if (!slot.is<LanguageModel>()) {
     throw cannot_write(checkpoint, "this model can't write text")

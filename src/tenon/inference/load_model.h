@@ -13,8 +13,10 @@
 namespace tenon {
 
 // The `model` of the config that is saved with a checkpoint, its decoders unrolled: one array a layer decodes fastest.
-// Throws `unsupported` unless it is a LanguageModel.
-std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint);
+// `assignments` are laid over it first. Throws `unsupported` unless it is a LanguageModel, `invalid_argument` for an
+// assignment to what isn't in the model, and what apply_set throws.
+std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint,
+                                          const std::vector<std::string>& assignments = {});
 // The tokenizer that is saved with it; its class must be in the global registry. Throws `unsupported` when there is
 // none.
 std::shared_ptr<const Tokenizer> load_tokenizer(const OpenedCheckpoint& checkpoint);
