@@ -15,18 +15,18 @@ Error damaged(const char* why) { return {ErrorCode::damaged, why}; }
 
 }  // namespace
 
-std::string seal_json(std::string_view name, std::string_view json) {
-  const std::string body = opening(name) + std::string(json);
+std::string seal_json(std::string_view name, const Json& json) {
+  const std::string body = opening(name) + json.text({.indent = 1});
   return body + trailer(body);
 }
 
-Result<std::string_view> unseal_json(std::string_view name, std::string_view text) {
+Result<Json> unseal_json(std::string_view name, std::string_view text) {
   const std::string front = opening(name);
   if (text.size() < front.size() + kTrailerLength) return damaged("it is cut");
   const std::string_view body = text.substr(0, text.size() - kTrailerLength);
   if (text.substr(body.size()) != trailer(body)) return damaged("its checksum doesn't fit");
   if (!body.starts_with(front)) return damaged("it doesn't start as it should");
-  return body.substr(front.size());
+  return Json::parse(body.substr(front.size()));
 }
 
 }  // namespace tenon

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "tenon/base/file.h"
+#include "tenon/base/json.h"
 #include "tenon/base/text.h"
 #include "tenon/base/utf8.h"
 
@@ -199,20 +199,20 @@ Error bad_line(const RawText& raw, const std::string& what) {
 }
 
 std::string member_text(const RawText& raw, const std::string& field) {
-  nlohmann::json json = nlohmann::json::parse(raw.bytes, nullptr, false);
-  if (json.is_discarded()) throw bad_line(raw, "the line isn't JSON");
-  if (!json.is_object() || !json.contains(field)) {
+  const Result<Json> json = Json::parse(raw.bytes);
+  if (!json.ok()) throw bad_line(raw, "the line isn't JSON");
+  const Json* value = (*json).find(field);
+  if (value == nullptr) {
     std::vector<std::string> names;
-    if (json.is_object()) {
-      for (const auto& [name, value] : json.items()) names.push_back(name);
+    if (const auto* members = (*json).as<Json::Object>()) {
+      for (const Json::Member& member : *members) names.push_back(member.key);
     }
     throw bad_line(raw, "the line has no member " + quote_text(field))
         .hint("--field names the one that has the text")
         .expected(names.empty() ? "an object" : "one of " + quote_text(join(names, ", ")));
   }
-  nlohmann::json& value = json.at(field);
-  if (!value.is_string()) throw bad_line(raw, "the member " + quote_text(field) + " is not a string");
-  return std::move(value.get_ref<std::string&>());
+  if (const auto* text = value->as<std::string>()) return *text;
+  throw bad_line(raw, "the member " + quote_text(field) + " is not a string");
 }
 
 }  // namespace

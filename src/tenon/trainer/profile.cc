@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "tenon/base/file.h"
+#include "tenon/base/json.h"
 #include "tenon/base/text.h"
 #include "tenon/pjrt/device_profiler.h"
 #include "tenon/runtime/backend.h"
@@ -25,23 +24,24 @@ Result<StepRange> parse_step_range(std::string_view text) {
 std::string to_string(const StepRange& range) { return fmt::format("{}:{}", range.first, range.last); }
 
 std::string to_chrome_trace(const SpanRecording& recording) {
-  using nlohmann::json;
-  json events = json::array();
-  events.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", "tenon"}}}});
-  for (const auto& [thread, name] : recording.thread_names) {
-    events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", thread}, {"args", {{"name", name}}}});
+  Json::List events;
+  const auto name = [](const std::string& text) { return Json::Object{{"name", text}}; };
+  events.push_back(Json::Object{{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", name("tenon")}});
+  for (const auto& [thread, thread_name] : recording.thread_names) {
+    events.push_back(
+        Json::Object{{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", thread}, {"args", name(thread_name)}});
   }
   const auto micros = [](double seconds) { return seconds * 1e6; };
   for (const SpanEvent& e : recording.events) {
-    events.push_back({{"name", e.name},
-                      {"ph", "X"},
-                      {"pid", 1},
-                      {"tid", e.thread},
-                      {"ts", micros(e.begin_s - recording.begin_s)},
-                      {"dur", micros(e.end_s - e.begin_s)}});
+    events.push_back(Json::Object{{"name", e.name},
+                                  {"ph", "X"},
+                                  {"pid", 1},
+                                  {"tid", e.thread},
+                                  {"ts", micros(e.begin_s - recording.begin_s)},
+                                  {"dur", micros(e.end_s - e.begin_s)}});
   }
-  const json out{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
-  return out.dump(-1, ' ', true, json::error_handler_t::replace) + "\n";
+  const Json trace(Json::Object{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}});
+  return trace.text({.ascii = true, .replace_bad_utf8 = true}) + "\n";
 }
 
 StepProfile::StepProfile(const std::optional<StepRange>& range, std::string dir, int64_t first_step, int64_t last_step)

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "tenon/base/file.h"
+#include "tenon/base/json.h"
 #include "tenon/base/lock_file.h"
 #include "tenon/base/text.h"
 #include "tenon/checkpoint/checkpoint.h"
@@ -16,15 +16,14 @@
 namespace tenon {
 namespace {
 
-using Json = nlohmann::json;
-
 std::string metrics_path(const std::string& dir) { return join_path(dir, "metrics.jsonl"); }
 bool is_run(const std::string& dir) { return exists(metrics_path(dir)) || exists(join_path(dir, "LOCK")); }
 
 std::optional<double> number(const Json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (!value.is_string()) return std::nullopt;
-  const Result<double> parsed = parse_double(value.get<std::string>());
+  if (const std::optional<double> plain = value.number()) return plain;
+  const auto* text = value.as<std::string>();
+  if (text == nullptr) return std::nullopt;
+  const Result<double> parsed = parse_double(*text);
   return parsed.ok() ? std::optional(*parsed) : std::nullopt;
 }
 
@@ -34,9 +33,10 @@ Status each_line(const std::string& dir, F see) {
   const Result<std::string> text = read_file(metrics_path(dir));
   if (!text.ok()) return text.error();
   for (const std::string& line : split(*text, '\n')) {
-    const Json json = Json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) continue;
-    see(json["step"].get<int64_t>(), json);
+    const Result<Json> json = Json::parse(line);
+    const Json* at = json.ok() ? (*json).find("step") : nullptr;
+    const std::optional<int64_t> step = at == nullptr ? std::nullopt : at->integer();
+    if (step) see(*step, *json);
   }
   return {};
 }
@@ -64,7 +64,7 @@ RunStatus read_run(const std::string& dir) {
     run.step = std::max(run.step.value_or(0), step);
     for (const auto& [name, to] : {std::pair("train/loss", &run.train_loss), std::pair("eval/loss", &run.eval_loss),
                                    std::pair("eval/bits_per_byte", &run.bits_per_byte)}) {
-      if (json.contains(name)) *to = number(json[name]);
+      if (const Json* value = json.find(name)) *to = number(*value);
     }
   };
   const Status read = each_line(dir, see);
@@ -126,11 +126,12 @@ Result<std::vector<std::pair<double, double>>> read_metric(const std::string& di
   std::map<int64_t, double> values;
   std::map<std::string, bool> names;
   const Status read = each_line(dir, [&](int64_t step, const Json& json) {
-    for (const auto& [key, value] : json.items()) {
+    for (const auto& [key, value] : *json.as<Json::Object>()) {
       if (key != "step" && key != "time") names[key] = true;
     }
-    if (!json.contains(name)) return;
-    if (const std::optional<double> value = number(json[name])) values[step] = *value;
+    const Json* found = json.find(name);
+    if (found == nullptr) return;
+    if (const std::optional<double> value = number(*found)) values[step] = *value;
   });
   if (!read.ok()) return read.error();
   if (values.empty()) {

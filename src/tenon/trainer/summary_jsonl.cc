@@ -1,9 +1,9 @@
 #include "tenon/trainer/summary_jsonl.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "tenon/base/clock.h"
+#include "tenon/base/json.h"
 #include "tenon/base/text.h"
 #include "tenon/config/define.h"
 
@@ -16,9 +16,10 @@ namespace {
 
 // Whether a line of an earlier run stays.
 bool is_before(const std::string& line, int64_t first_step) {
-  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) return false;
-  return json["step"].get<int64_t>() < first_step;
+  const Result<Json> json = Json::parse(line);
+  const Json* at = json.ok() ? (*json).find("step") : nullptr;
+  const std::optional<int64_t> step = at == nullptr ? std::nullopt : at->integer();
+  return step && *step < first_step;
 }
 
 std::string to_json(double value) {
@@ -57,8 +58,7 @@ Status JsonlWriter::write(int64_t step, const Scalars& scalars) {
   std::string line =
       (torn_ ? "\n{\"step\":" : "{\"step\":") + std::to_string(step) + ",\"time\":" + format_float(unix_seconds());
   for (const auto& [name, value] : scalars) {
-    const auto replace = nlohmann::json::error_handler_t::replace;
-    line += "," + nlohmann::json(name).dump(-1, ' ', false, replace) + ":" + to_json(value);
+    line += "," + Json(name).text({.replace_bad_utf8 = true}) + ":" + to_json(value);
   }
   Status written = file_.write(line + "}\n");
   torn_ = !written.ok();

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "tenon/base/text.h"
 #include "tenon/ir/ops.h"
 #include "tenon/kernels/attention_use.h"
@@ -13,7 +11,6 @@
 namespace tenon {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Operands = const std::vector<Tensor>&;
 
 constexpr int64_t kLargestHeadDim = 128;  // of every chip cuDNN's flash attention knows
@@ -64,45 +61,32 @@ std::string refuse_backward(const KernelUse& use, int compute_capability) {
 }
 
 // The dimensions a product sums over, of arrays [B,T,N,H], [B,S,N,H] and [B,N,T,S], with the two of the batch.
-Json product(int lhs, int rhs, std::pair<int, int> lhs_batch, std::pair<int, int> rhs_batch) {
-  const auto list = [](std::pair<int, int> dims) {
-    return Json{std::to_string(dims.first), std::to_string(dims.second)};
-  };
-  return {{"lhs_contracting_dimensions", Json::array({std::to_string(lhs)})},
-          {"rhs_contracting_dimensions", Json::array({std::to_string(rhs)})},
-          {"lhs_batch_dimensions", list(lhs_batch)},
-          {"rhs_batch_dimensions", list(rhs_batch)}};
+std::string product(int lhs, int rhs, std::pair<int, int> lhs_batch, std::pair<int, int> rhs_batch) {
+  return fmt::format(R"({{"lhs_contracting_dimensions":["{}"],"rhs_contracting_dimensions":["{}"],)"
+                     R"("lhs_batch_dimensions":["{}","{}"],"rhs_batch_dimensions":["{}","{}"]}})",
+                     lhs, rhs, lhs_batch.first, lhs_batch.second, rhs_batch.first, rhs_batch.second);
 }
 
-Json logits_shape(const KernelUse& use) {
+std::string logits_shape(const KernelUse& use) {
   const TensorType& q = use.operands[kQuery];
-  Json dims = Json::array();
-  for (const int64_t d : {q.dims[0], q.dims[1], q.dims[2], use.operands[kKey].dims[2]})
-    dims.push_back(std::to_string(d));
-  return {{"element_type", q.dtype == DType::bf16 ? "BF16" : "F16"},
-          {"dimensions", dims},
-          {"layout", {{"minor_to_major", {"3", "2", "1", "0"}}}},
-          {"is_dynamic_dimension", {false, false, false, false}}};
+  return fmt::format(R"({{"element_type":"{}","dimensions":["{}","{}","{}","{}"],)"
+                     R"("layout":{{"minor_to_major":["3","2","1","0"]}},)"
+                     R"("is_dynamic_dimension":[false,false,false,false]}})",
+                     q.dtype == DType::bf16 ? "BF16" : "F16", q.dims[0], q.dims[1], q.dims[2],
+                     use.operands[kKey].dims[2]);
 }
 
-// The message xla.gpu.GpuBackendConfig, as the JSON that XLA reads.
-Json config(const KernelUse& use) {
-  const bool causal = use.attrs().flag("causal");
-  return {{"algorithm",
-           {{"algo_id", "0"},
-            {"math_type", "TENSOR_OP_MATH"},
-            {"tuning_knobs", {{"17", "1"}, {"24", "0"}}},
-            {"is_cudnn_frontend", true},
-            {"workspace_size", "0"}}},
-          {"fmha_scale", use.attrs().number("scale")},
-          {"intermediate_tensor_shape", logits_shape(use)},
-          {"is_flash_attention", true},
-          {"mask_type", causal ? "CAUSAL" : "NO_MASK"},
-          {"dropout_rate", 0.0},
-          {"seed", 42},
-          {"sliding_window_length", use.attrs().integer("window")},
-          {"max_seg_per_batch", 1},
-          {"is_paged_attention", false}};
+// The message xla.gpu.GpuBackendConfig, as the JSON that XLA reads; `products` is its last members.
+std::string config(const KernelUse& use, std::string_view products) {
+  return fmt::format(
+      R"({{"operation_queue_id":"0","cudnn_fmha_backend_config":{{)"
+      R"("algorithm":{{"algo_id":"0","math_type":"TENSOR_OP_MATH","tuning_knobs":{{"17":"1","24":"0"}},)"
+      R"("is_cudnn_frontend":true,"workspace_size":"0"}},)"
+      R"("fmha_scale":{},"intermediate_tensor_shape":{},"is_flash_attention":true,"mask_type":"{}",)"
+      R"("dropout_rate":0.0,"seed":42,"sliding_window_length":{},"max_seg_per_batch":1,"is_paged_attention":false,)"
+      R"({}}}}})",
+      format_float(use.attrs().number("scale")), logits_shape(use), use.attrs().flag("causal") ? "CAUSAL" : "NO_MASK",
+      use.attrs().integer("window"), products);
 }
 
 std::string layout(const Dims& minor_to_major) {
@@ -115,8 +99,8 @@ Dims row_major(int64_t rank) {
 }
 
 // Calls `target`. Arrays [B,N,T,H] are given and taken with the heads of a token side by side.
-std::vector<Tensor> call(const char* target, const Json& config, Operands operands, std::vector<TensorType> results) {
-  const Json backend{{"operation_queue_id", "0"}, {"cudnn_fmha_backend_config", config}};
+std::vector<Tensor> call(const char* target, const std::string& config, Operands operands,
+                         std::vector<TensorType> results) {
   std::vector<std::string> operand_layouts, result_layouts;
   for (const Tensor& t : operands) operand_layouts.push_back(layout(row_major(t.rank())));
   const size_t count = results.size();
@@ -125,7 +109,7 @@ std::vector<Tensor> call(const char* target, const Json& config, Operands operan
     result_layouts.push_back(layout(t.rank() == 4 ? Dims{3, 1, 2, 0} : row_major(t.rank())));
   const std::string attributes =
       fmt::format("api_version = 2 : i32, backend_config = {}, operand_layouts = [{}], result_layouts = [{}]",
-                  quoted_attribute(backend.dump()), fmt::join(operand_layouts, ", "), fmt::join(result_layouts, ", "));
+                  quoted_attribute(config), fmt::join(operand_layouts, ", "), fmt::join(result_layouts, ", "));
   std::vector<Tensor> out = custom_call({target, attributes}, operands, results);
   out.resize(count);
   return out;
@@ -134,20 +118,22 @@ std::vector<Tensor> call(const char* target, const Json& config, Operands operan
 Tensor tokens_first(const Tensor& heads) { return transpose(heads, {0, 2, 1, 3}); }
 
 std::vector<Tensor> forward(const KernelUse& use, Operands t) {
-  Json c = config(use);
-  c["bmm1_dot_dimension_numbers"] = product(3, 3, {0, 2}, {0, 2});  // query, key
-  c["bmm2_dot_dimension_numbers"] = product(3, 1, {0, 1}, {0, 2});  // weights, value
-  return call("__cudnn$fmhaSoftmax", c, {tokens_first(t[kQuery]), tokens_first(t[kKey]), tokens_first(t[kValue])},
-              use.results);
+  const std::string products = fmt::format(R"("bmm1_dot_dimension_numbers":{},"bmm2_dot_dimension_numbers":{})",
+                                           product(3, 3, {0, 2}, {0, 2}),   // query, key
+                                           product(3, 1, {0, 1}, {0, 2}));  // weights, value
+  return call("__cudnn$fmhaSoftmax", config(use, products),
+              {tokens_first(t[kQuery]), tokens_first(t[kKey]), tokens_first(t[kValue])}, use.results);
 }
 
 std::vector<Tensor> backward(const KernelUse& use, Operands t) {
-  Json c = config(use);
-  c["bmm1_grad_gemm1_dot_dimension_numbers"] = product(2, 1, {0, 1}, {0, 2});  // logits_ct, query
-  c["bmm1_grad_gemm2_dot_dimension_numbers"] = product(3, 1, {0, 1}, {0, 2});  // logits_ct, key
-  c["bmm2_grad_gemm1_dot_dimension_numbers"] = product(2, 1, {0, 1}, {0, 2});  // weights, context_ct
-  c["bmm2_grad_gemm2_dot_dimension_numbers"] = product(3, 3, {0, 2}, {0, 2});  // context_ct, value
-  return call("__cudnn$fmhaSoftmaxBackward", c,
+  const std::string products =
+      fmt::format(R"("bmm1_grad_gemm1_dot_dimension_numbers":{},"bmm1_grad_gemm2_dot_dimension_numbers":{},)"
+                  R"("bmm2_grad_gemm1_dot_dimension_numbers":{},"bmm2_grad_gemm2_dot_dimension_numbers":{})",
+                  product(2, 1, {0, 1}, {0, 2}),   // logits_ct, query
+                  product(3, 1, {0, 1}, {0, 2}),   // logits_ct, key
+                  product(2, 1, {0, 1}, {0, 2}),   // weights, context_ct
+                  product(3, 3, {0, 2}, {0, 2}));  // context_ct, value
+  return call("__cudnn$fmhaSoftmaxBackward", config(use, products),
               {tokens_first(t[kQuery]), tokens_first(t[kKey]), tokens_first(t[kValue]), t[kLse],
                tokens_first(t[kContextCt]), tokens_first(t[kContext])},
               use.results);
