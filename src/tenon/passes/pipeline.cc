@@ -3,6 +3,7 @@
 #include "tenon/passes/cse.h"
 #include "tenon/passes/dce.h"
 #include "tenon/passes/guard_own_slices.h"
+#include "tenon/passes/guard_slice_starts.h"
 #include "tenon/passes/simplify.h"
 
 namespace tenon {
@@ -17,6 +18,8 @@ std::span<const Pass> passes() {
        [](Graph& graph, PassContext& c) { c.kernel_choices = select_kernels(graph, c.kernels, c.mesh); }},
       {"simplify", "rewrites ops into fewer or cheaper ones and folds constants, by the rules below",
        [](Graph& graph, PassContext&) { simplify(graph); }},
+      {"guard_slice_starts", "clamps starts that may be out of bounds: XLA forgets to where it merges slices of slices",
+       [](Graph& graph, PassContext&) { guard_slice_starts(graph); }},
       {"eliminate_common_subexpressions", "the same for what has become equal",
        [](Graph& graph, PassContext&) { eliminate_common_subexpressions(graph); }},
       {"eliminate_dead_code", "drops what the passes before left unused",

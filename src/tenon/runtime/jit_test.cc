@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
+#include <numeric>
 
 #include "tenon/autodiff/functional.h"
 #include "tenon/autodiff/remat.h"
+#include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/pjrt/plugin.h"
@@ -101,6 +104,49 @@ TEST_F(Jit, AShiftWithinAnArrayIsRight) {
   };
   const Jitted f = jit(Backend::open("cpu"), types, shift);
   EXPECT_EQ(f(std::vector<Literal>{ints({4, 1, 1}, {0, 1, 2, 3})})[0], ints({1, 4, 1}, {1, 1, 2, 3}));
+}
+
+// Without guard_slice_starts XLA 0.11.2 merges these without clamping each start.
+TEST_F(Jit, SlicesOfSlicesOutOfBoundsAreRight) {
+  using Tensors = std::vector<Tensor>;
+  const auto along = [](const Tensor& start, const Tensor& x) {
+    Tensors starts(static_cast<size_t>(x.rank()), constant(Literal::scalar_int(DType::i32, 0)));
+    starts[0] = start;
+    return starts;
+  };
+  const auto rows = [&](const Tensor& x, const Tensor& start, int64_t count) {
+    Dims sizes = x.dims();
+    sizes[0] = count;
+    return dynamic_slice(x, along(start, x), sizes);
+  };
+  const std::map<std::string, TensorFn> programs = {
+      {"slice", [&](const Tensors& x) { return Tensors{rows(rows(x[0], x[1], 4), x[2], 2)}; }},
+      {"reshape", [&](const Tensors& x) { return Tensors{rows(reshape(rows(x[0], x[1], 4), {4, 1, 2}), x[2], 2)}; }},
+      {"broadcast",
+       [&](const Tensors& x) {
+         return Tensors{rows(broadcast_in_dim(rows(x[0], x[1], 4), {4, 2, 3}, {0, 1}), x[2], 2)};
+       }},
+      {"take", [&](const Tensors& x) { return Tensors{take(rows(x[0], x[1], 4), x[2])}; }},
+      {"update",
+       [&](const Tensors& x) {
+         const Tensor part = rows(x[0], x[1], 4), inner = dynamic_update_slice(part, x[3], along(x[2], part));
+         return Tensors{dynamic_update_slice(x[0], inner, along(x[1], part))};
+       }},
+  };
+  const std::vector<TensorType> types{{DType::i32, {10, 2}}, {DType::i32, {}}, {DType::i32, {}}, {DType::i32, {2, 2}}};
+  std::vector<int64_t> numbers(20);
+  std::iota(numbers.begin(), numbers.end(), 100);
+  const auto backend = Backend::open("cpu");
+  for (const auto& [name, program] : programs) {
+    const Jitted f = jit(backend, types, program);
+    const std::vector<std::pair<int64_t, int64_t>> starts{{9, 0}, {3, 5}, {0, 7}, {-3, 1}, {8, 9}, {2, 1}};
+    for (const auto& [outer, inner] : starts) {
+      const std::vector<Literal> args{Literal::from(DType::i32, {10, 2}, std::span<const int64_t>(numbers)),
+                                      Literal::scalar_int(DType::i32, outer), Literal::scalar_int(DType::i32, inner),
+                                      Literal::from(DType::i32, {2, 2}, std::vector<int64_t>{1, 2, 3, 4})};
+      EXPECT_EQ(f(args), interpret(make_graph(types, program), args)) << name << " at " << outer << ", " << inner;
+    }
+  }
 }
 
 TEST_F(Jit, DonatedMemoryIsUsedAgain) {
