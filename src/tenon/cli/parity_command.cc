@@ -39,8 +39,8 @@ void parity(const ParityCommand& command) {
   print_text(command.json ? parity_json(report) : format_parity(report));
   if (report.agrees()) return;
   throw Error(ErrorCode::mesh_mismatch, "a mesh changes what is learned")
-      .expected(fmt::format("the same initial weights, and losses within {:.0e} of those of one device",
-                            report.tolerance));
+      .expected(
+          fmt::format("the same initial weights, and losses within {:.0e} of those of one device", report.tolerance));
 }
 
 }  // namespace

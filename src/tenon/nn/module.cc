@@ -6,6 +6,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/transformer/layers.h"
 
 namespace tenon {
 
@@ -65,27 +66,43 @@ std::pair<Context*, const Module::ChildEntry*> find_shared(std::string_view name
 
 namespace {
 
-void describe(const Module& module, const std::string& prefix, int64_t stack, bool params,
+// The stack of scanned layers that a module is in.
+struct StackInfo {
+  int64_t size = 0;  // 0: none
+  Axis axis = {};
+  PartitionSpec of(const PartitionSpec& one) const {
+    if (size == 0) return one;
+    std::vector<Axis> dims = one.dims();
+    dims.insert(dims.begin(), axis);
+    return PartitionSpec(std::move(dims));
+  }
+  PartitionSpec of_state() const { return axis.names.empty() ? PartitionSpec() : of({}); }
+};
+
+void describe(const Module& module, const std::string& prefix, const StackInfo& stack, bool params,
               std::vector<ParamInfo>& out) {
   if (params) {
     for (const Param* p : module.params()) {
       const ParamSpec& spec = p->spec();
-      out.push_back({prefix + p->name(), p->shape(), stack, stack > 0 ? spec.partition.stacked() : spec.partition,
-                     spec.init, spec.decay_scale});
+      out.push_back(
+          {prefix + p->name(), p->shape(), stack.size, stack.of(spec.partition), spec.init, spec.decay_scale});
     }
   } else {
     for (const State* s : module.states()) {
       const Initializer init = s->initial() == 0 ? Initializer() : Initializer(Constant{s->initial()});
-      out.push_back({prefix + s->name(), s->shape(), stack, {}, init, 0, false, s->source()});
+      out.push_back({prefix + s->name(), s->shape(), stack.size, stack.of_state(), init, 0, false, s->source()});
     }
   }
+  const auto* layers = dynamic_cast<const LayerStack*>(&module);
   for (const Module::ChildEntry& child : module.children()) {
-    if (child.repeats > 0 && stack > 0) {
+    if (child.repeats > 0 && stack.size > 0) {
       throw Error(ErrorCode::unsupported, "a scanned stack inside a scanned stack")
           .at(prefix + child.name)
           .hint("give the inner stack form = \"unroll\"");
     }
-    describe(*child.module, prefix + child.name + ".", child.repeats > 0 ? child.repeats : stack, params, out);
+    const StackInfo inner =
+        child.repeats == 0 ? stack : StackInfo{child.repeats, layers ? layers->stack_axis() : Axis()};
+    describe(*child.module, prefix + child.name + ".", inner, params, out);
   }
 }
 
@@ -99,8 +116,8 @@ Dims ParamInfo::logical_shape() const {
 
 std::vector<ParamInfo> describe_state(const Module& root) {
   std::vector<ParamInfo> out;
-  describe(root, "", 0, true, out);
-  describe(root, "", 0, false, out);
+  describe(root, "", {}, true, out);
+  describe(root, "", {}, false, out);
   return out;
 }
 

@@ -11,8 +11,9 @@ namespace tenon {
 
 TENON_FN_TYPE(ContextParallel, void(AnyConfig&), "splits attention over the mesh axis 'seq'",
               {"exchange", "how devices get to see each other's keys"},
-              {"order", "zigzag: causal attention costs all devices as much; as_read: for windows, and for layers that "
-                        "need neighbours"})
+              {"order",
+               "zigzag: causal attention costs all devices as much; as_read: for windows, and for layers that "
+               "need neighbours"})
 TENON_FN_TYPE(SequenceParallel, void(AnyConfig&), "splits the residual stream along T over 'model' too")
 
 namespace {

@@ -16,9 +16,9 @@ struct ContextParallel {
   void operator()(AnyConfig& tree) const;
 };
 
-// Splits the residual stream along T over `model` too: what the products of a layer take is gathered, and what they give
-// scattered, so that norms and sums are computed once (Korthikanti et al. 2022, section 4.2.2). It sets every partition
-// spec that is called activation_partition and has an entry for T.
+// Splits the residual stream along T over `model` too: what the products of a layer take is gathered, and what they
+// give scattered, so that norms and sums are computed once (Korthikanti et al. 2022, section 4.2.2). It sets every
+// partition spec that is called activation_partition and has an entry for T.
 struct SequenceParallel {
   TENON_FN()
   void operator()(AnyConfig& tree) const;

@@ -1,7 +1,5 @@
 #include "tenon/trainer/mesh_config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace tenon {
@@ -15,13 +13,7 @@ void MeshConfig::check(Checker& c) const {
 }
 
 Mesh MeshConfig::resolve(int64_t num_devices) const {
-  const Mesh mesh = Mesh::resolve({pipeline, data, expert, fsdp, seq, model}, num_devices);
-  if (mesh.size("pipeline") > 1) {
-    throw Error(ErrorCode::unsupported, "training over the mesh axis 'pipeline'")
-        .at("mesh.pipeline")
-        .hint("use data, fsdp, expert, seq or model");
-  }
-  return mesh;
+  return Mesh::resolve({pipeline, data, expert, fsdp, seq, model}, num_devices);
 }
 
 }  // namespace tenon

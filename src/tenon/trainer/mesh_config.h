@@ -15,7 +15,7 @@ struct MeshConfig {
   TENON_FIELDS(pipeline, data, expert, fsdp, seq, model)
   bool operator==(const MeshConfig&) const = default;
 
-  // A mesh of exactly `num_devices` devices. Throws `mesh_mismatch`, or `unsupported` for axes training doesn't use.
+  // A mesh of exactly `num_devices` devices. Throws `mesh_mismatch`.
   Mesh resolve(int64_t num_devices) const;
 };
 

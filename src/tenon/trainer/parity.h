@@ -35,8 +35,8 @@ struct ParityOptions {
 
 // What a mesh gave beside one device.
 struct ParityResult {
-  std::string mesh;  // "fsdp=4,model=2", with ",accumulation=4" where it was asked for
-  std::vector<std::string> other_weights;  // names of initial arrays of the model that aren't the same to the bit
+  std::string mesh;                         // "fsdp=4,model=2", with ",accumulation=4" where it was asked for
+  std::vector<std::string> other_weights;   // names of initial arrays of the model that aren't the same to the bit
   std::vector<double> losses, differences;  // by step; |loss - that of one device| / |that|, infinite where not finite
   double largest = 0;                       // of the differences
   bool agrees(double tolerance) const { return other_weights.empty() && largest <= tolerance; }
@@ -53,8 +53,7 @@ struct ParityReport {
 // empty, is told of each result as it comes, first that of one device. Throws `mesh_mismatch` before anything runs when
 // a mesh has more devices than there are, or -1 doesn't come out even; and what compiling throws.
 ParityReport check_parity(const Trainer::Config& config, std::shared_ptr<const Backend> backend,
-                          const ParityOptions& options,
-                          const std::function<void(const ParityResult&)>& progress = {});
+                          const ParityOptions& options, const std::function<void(const ParityResult&)>& progress = {});
 
 // A table: one row for each mesh.
 std::string format_parity(const ParityReport& report);

@@ -125,9 +125,8 @@ TEST_F(Parity, RingInZigzagOrder) {
 constexpr Sizes kLarge{4099, 8, 16, 32};
 
 TEST_F(Parity, SlowEveryAxis) {
-  expect_parity(language_run(kLarge),
-                {"data=8", "fsdp=8", "fsdp=2,model=4", "data=2,fsdp=2,model=2", "data=2,fsdp=4", "seq=2,fsdp=4",
-                 "data=2,seq=2,model=2"});
+  expect_parity(language_run(kLarge), {"data=8", "fsdp=8", "fsdp=2,model=4", "data=2,fsdp=2,model=2", "data=2,fsdp=4",
+                                       "seq=2,fsdp=4", "data=2,seq=2,model=2"});
   Trainer::Config all_heads = language_run(kLarge);
   attention_of(all_heads.model.as<CausalLm>()).num_kv_heads = 8;
   expect_parity(all_heads, {"model=8"});
@@ -164,9 +163,9 @@ TEST_F(Parity, SlowSequenceParallelAndZero1) {
 TEST_F(Parity, SlowExperts) {
   expect_parity(mixture_run(kLarge, CapacityDispatch::Config{}),
                 {"expert=4,fsdp=2", "data=2,expert=2,model=2", "expert=2,fsdp=2,accumulation=4"});
-  expect_parity(with(mixture_run(kLarge, CapacityDispatch::Config{}),
-                     {ContextParallel{KeyExchange::ring, TokenOrder::as_read}}),
-                {"expert=2,fsdp=2,seq=2"});
+  expect_parity(
+      with(mixture_run(kLarge, CapacityDispatch::Config{}), {ContextParallel{KeyExchange::ring, TokenOrder::as_read}}),
+      {"expert=2,fsdp=2,seq=2"});
   expect_parity(mixture_run(kLarge, DroplessDispatch::Config{}), {"data=2,fsdp=4", "fsdp=2,accumulation=4"});
 }
 

@@ -38,9 +38,9 @@ const TrainSession::Eval& TrainSession::eval_for(const BatchTypes& batch) {
 const Executable& TrainSession::prepare_eval(const BatchTypes& batch) { return eval_for(batch).executable; }
 
 void TrainSession::initialize() {
-  const Executable init = compile(settings_.backend, settings_.step.mesh,
-                                  make_init_program(model_, learner_, settings_.step.mesh, settings_.step.optimizer_axes),
-                                  settings_.cache);
+  const Executable init =
+      compile(settings_.backend, settings_.step.mesh,
+              make_init_program(model_, learner_, settings_.step.mesh, settings_.step.optimizer_axes), settings_.cache);
   state_ = init(std::vector<Array>{seed_});
 }
 
@@ -180,9 +180,9 @@ std::vector<Array> TrainSession::eval_state() const {
     if (!mean) continue;
     const Array& value = state_[*mean];
     const bool as_parameter = value.spec() == state_[i].spec();
-    out[i] = as_parameter ? value
-                          : Array::from_literal(settings_.backend, settings_.step.mesh, state_[i].spec(),
-                                                value.to_literal());
+    out[i] = as_parameter
+                 ? value
+                 : Array::from_literal(settings_.backend, settings_.step.mesh, state_[i].spec(), value.to_literal());
   }
   return out;
 }

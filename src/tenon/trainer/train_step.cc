@@ -269,11 +269,25 @@ PartitionSpec split_more(const ParamInfo& info, const Mesh& mesh, const std::str
   return PartitionSpec(std::move(axes));
 }
 
+// Devices along `pipeline` have layers of their own; without any, all would compute the same.
+void check_pipeline(const std::vector<ParamInfo>& infos, const Mesh& mesh) {
+  if (mesh.size("pipeline") == 1) return;
+  for (const ParamInfo& info : infos) {
+    for (const Axis& axis : info.partition.dims()) {
+      if (std::find(axis.names.begin(), axis.names.end(), "pipeline") != axis.names.end()) return;
+    }
+  }
+  throw Error(ErrorCode::unsupported, "nothing in the model is split over the mesh axis 'pipeline'")
+      .at("mesh.pipeline")
+      .hint("set the decoder's form = \"pipeline\"");
+}
+
 }  // namespace
 
 StateLayout layout_state(const Model& model, const Learner& learner, const Mesh& mesh,
                          const std::vector<std::string>& optimizer_axes) {
   StateLayout out{describe_state(model), {}, {}, {}};
+  check_pipeline(out.model, mesh);
   out.updated = out.model;
   for (ParamInfo& info : out.updated) {
     for (const std::string& axis : optimizer_axes) {

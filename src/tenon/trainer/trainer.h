@@ -99,8 +99,8 @@ class Trainer final : public Configurable {
     std::map<std::string, Slot<StepHook>> hooks;
     std::map<std::string, Slot<SummaryWriter>> summaries;
     void check(Checker& c) const;
-    TENON_CONFIG(model, learner, data, mesh, kernels, max_steps, seed, accumulation, optimizer_axes,
-                 log_every_n_steps, eval_every_n_steps, save_every_n_steps, keep, init_from, watchdog, summarize, evaluators, hooks,
+    TENON_CONFIG(model, learner, data, mesh, kernels, max_steps, seed, accumulation, optimizer_axes, log_every_n_steps,
+                 eval_every_n_steps, save_every_n_steps, keep, init_from, watchdog, summarize, evaluators, hooks,
                  summaries)
   };
   // Builds all parts; errors carry config paths.

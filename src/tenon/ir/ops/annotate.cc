@@ -1,6 +1,8 @@
 // tag, sharding_constraint, optimization_barrier, place, stop_gradient.
 #include "tenon/ir/ops/annotate.h"
 
+#include <algorithm>
+
 #include "tenon/ir/ops/manual.h"
 #include "tenon/ir/ops/support.h"
 #include "tenon/ir/ops/table.h"
@@ -59,8 +61,15 @@ const OpDef kStop{"stop_gradient",
 
 Tensor tag(const Tensor& x, std::string_view name) { return emit1(kTag, {x}, {{"name", std::string(name)}}); }
 Tensor shard(const Tensor& x, const PartitionSpec& spec) {
-  if (manual_scope() != nullptr) {
-    throw Error(ErrorCode::wrong_context, "a sharding constraint inside a manual region, where arrays are pieces")
+  const ManualAxes* scope = manual_scope();
+  const bool over_pieces = scope != nullptr && std::any_of(spec.dims().begin(), spec.dims().end(), [&](const Axis& a) {
+                             return std::any_of(a.names.begin(), a.names.end(), [&](const std::string& name) {
+                               return std::find(scope->names.begin(), scope->names.end(), name) != scope->names.end();
+                             });
+                           });
+  if (over_pieces) {
+    throw Error(ErrorCode::wrong_context,
+                "a sharding constraint over axes of the manual region it is in, where arrays are pieces")
         .at(std::string(current_trace().path()));
   }
   return emit1(kShard, {x}, {{"spec", spec}});

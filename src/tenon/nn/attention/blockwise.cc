@@ -25,8 +25,8 @@ void require_blockwise(const AttentionCore::Config& config, std::string_view nam
 }
 
 AttentionInputs blockwise_inputs(const Qkv& qkv, const MaskArgs& args) {
-  return {qkv.query,          qkv.key, qkv.value, args.query_positions, args.key_positions, args.query_segments,
-          args.key_segments};
+  return {qkv.query,           qkv.key,          qkv.value, args.query_positions, args.key_positions,
+          args.query_segments, args.key_segments};
 }
 
 AttentionOptions blockwise_options(const Mask& mask, double scale, double logit_cap, int64_t block_size,

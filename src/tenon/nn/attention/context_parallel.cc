@@ -82,8 +82,7 @@ AttentionResult ContextParallelAttention::split_over_devices(const AttentionInpu
   const PartitionSpec of_heads{batch, heads, tokens}, of_tokens{batch, tokens};
   const SequenceSplit split{kAxis, mesh.size(kAxis), token_order() == TokenOrder::zigzag};
   const std::vector<Tensor> out = manual(
-      mesh,
-      {in.query, in.key, in.value, in.query_positions, in.key_positions, in.query_segments, in.key_segments},
+      mesh, {in.query, in.key, in.value, in.query_positions, in.key_positions, in.query_segments, in.key_segments},
       {of_heads, of_heads, of_heads, of_tokens, of_tokens, of_tokens, of_tokens}, {of_heads, of_heads},
       [&](const std::vector<Tensor>& t) {
         const AttentionInputs mine{t[0], t[1], t[2], t[3], t[4], t[5], t[6]};

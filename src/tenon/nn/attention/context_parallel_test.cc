@@ -144,9 +144,10 @@ TEST(ContextParallelAttention, WindowsPassKeysNoFurtherThanTheyReach) {
 TEST(ContextParallelAttention, TokensInZigzagOrder) {
   const auto laid = [](const Mesh& mesh) {
     const MeshScope scope(mesh);
-    return evaluate({}, {{"x", Literal(TensorType{DType::i32, {1, 8}})}}, [](const Nest&, const Nest& in) {
-             return Nest{{"x", lay_tokens(iota(in.at("x").type(), 1), TokenOrder::zigzag)}};
-           })
+    return evaluate({}, {{"x", Literal(TensorType{DType::i32, {1, 8}})}},
+                    [](const Nest&, const Nest& in) {
+                      return Nest{{"x", lay_tokens(iota(in.at("x").type(), 1), TokenOrder::zigzag)}};
+                    })
         .at("x");
   };
   const TensorType type{DType::i32, {1, 8}};
@@ -199,9 +200,8 @@ TEST(AttentionMasks, DocumentsDontSeeEachOther) {
 TEST(ContextParallelAttention, SaysWhatDoesntDivide) {
   const auto error = [&](const Mesh& mesh, int64_t num_kv_heads) {
     const MeshScope scope(mesh);
-    return error_of([&] {
-      run(ContextParallelAttention(parallel(CausalMask{}, KeyExchange::ring)), inputs(4, num_kv_heads));
-    });
+    return error_of(
+        [&] { run(ContextParallelAttention(parallel(CausalMask{}, KeyExchange::ring)), inputs(4, num_kv_heads)); });
   };
   const auto tokens = error(Mesh{{"seq", 3}}, 2), heads = error(Mesh{{"seq", 2}, {"model", 2}}, 1),
              batch = error(Mesh{{"seq", 2}, {"data", 4}}, 2);

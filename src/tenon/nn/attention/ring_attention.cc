@@ -31,10 +31,9 @@ Tensor zeros_unless(const Tensor& x, const Tensor& like) { return x ? x : zeros_
 
 // Queries, keys and what both stand at are saved as they came; `backward` gets them, and what attention gave and was
 // given back.
-AttentionResult with_gradient(const AttentionInputs& mine,
-                              const std::function<AttentionResult(const AttentionInputs&)>& forward,
-                              const std::function<AttentionGradients(const AttentionInputs&, const AttentionPulled&)>&
-                                  backward) {
+AttentionResult with_gradient(
+    const AttentionInputs& mine, const std::function<AttentionResult(const AttentionInputs&)>& forward,
+    const std::function<AttentionGradients(const AttentionInputs&, const AttentionPulled&)>& backward) {
   const CustomVjp rule{[forward](const Tensors& in) {
                          const AttentionResult r = forward(inputs_of(in));
                          Tensors saved = in;
@@ -188,8 +187,7 @@ class Ring {
   };
   Steps steps_of(const AttentionInputs& mine) const {
     const bool zigzag = split_.zigzag && options_.pattern.causal && options_.pattern.segments;
-    return {ring_steps(options_.pattern, split_, mine.key.dim(2)), zigzag,
-            zigzag ? axis_index(axis()) : Tensor()};
+    return {ring_steps(options_.pattern, split_, mine.key.dim(2)), zigzag, zigzag ? axis_index(axis()) : Tensor()};
   }
   // At step `index` (from 0) keys come from `index` + 1 devices before this one.
   static ZigzagStep zigzag_step(const Steps& steps, const Tensor& index) {

@@ -11,8 +11,8 @@ namespace tenon {
 struct SequenceSplit {
   std::string axis;
   int64_t num_devices = 1;
-  // Whether pieces are two each, as TokenOrder::zigzag lays them, rather than in order. Tokens of a segment stand in the
-  // order of their positions either way. Padding, whose outputs nobody reads, needn't: what it sees isn't defined.
+  // Whether pieces are two each, as TokenOrder::zigzag lays them, rather than in order. Tokens of a segment stand in
+  // the order of their positions either way. Padding, whose outputs nobody reads, needn't: what it sees isn't defined.
   bool zigzag = false;
 };
 
@@ -22,10 +22,10 @@ struct SequenceSplit {
 // Gathers all keys and values first, and sums up their gradients at the end (Llama 3, 2024, section 3.3.2).
 AttentionResult gathered_attention(const AttentionInputs& mine, const AttentionOptions& options,
                                    const SequenceSplit& split);
-// Passes keys and values around, from one device to the next, so that only one piece more is in memory (Liu et al. 2023).
-// Where the mask is causal within segments, pieces in zigzag order cost half (Brandon et al. 2023 balance so), and a
-// window of pieces in order is passed no further than it reaches. Contexts of pieces are added up in f32, each as the
-// dtype of the query holds it.
+// Passes keys and values around, from one device to the next, so that only one piece more is in memory (Liu et al.
+// 2023). Where the mask is causal within segments, pieces in zigzag order cost half (Brandon et al. 2023 balance so),
+// and a window of pieces in order is passed no further than it reaches. Contexts of pieces are added up in f32, each as
+// the dtype of the query holds it.
 AttentionResult ring_attention(const AttentionInputs& mine, const AttentionOptions& options,
                                const SequenceSplit& split);
 // How many times keys are passed on.

@@ -7,7 +7,8 @@ namespace tenon {
 TENON_MODULE(Decoder, Module, "a stack of layers and a norm behind it",
              {"num_layers", "in all; those beyond the last whole pattern are its first ones again"},
              {"pattern", "layers that are repeated in this order"},
-             {"form", "scan: one compiled pattern in a loop; unroll: each layer apart"},
+             {"form", "scan: one compiled pattern in a loop; unroll: each apart; pipeline: layers over 'pipeline'"},
+             {"pipeline", "microbatches and rounds of the form pipeline"},
              {"attention_bias", "what layers with SharedBias in their attention add to logits"})
 
 Decoder::Config::Config() : pattern{DecoderLayer::Config{}}, norm(RMSNorm::Config{}) {}
@@ -19,6 +20,8 @@ void Decoder::Config::check(Checker& c) const {
 
 Decoder::Decoder(const Config& c)
     : Module(c),
+      form_(c.form),
+      pipeline_(c.pipeline),
       layers_(this, "layers", c.pattern, c.num_layers, c.form,
               [&](TransformerLayer::Config& l) { l.input_dim = c.input_dim; }),
       norm_(this, "norm", c.norm, [&](Norm::Config& n) { n.input_dim = c.input_dim; }) {
@@ -28,7 +31,11 @@ Decoder::Decoder(const Config& c)
 }
 
 Tensor Decoder::forward(const Tensor& x, const SequenceInfo& info) const {
-  return norm_(layers_.fold(x, [&](auto& layer, const Tensor& h) { return layer(h, info); }));
+  if (form_ != StackForm::pipeline) {
+    return norm_(layers_.fold(x, [&](auto& layer, const Tensor& h) { return layer(h, info); }));
+  }
+  const auto step = [](auto& layer, const Tensor& h, const SequenceInfo& side) { return layer(h, side); };
+  return norm_(layers_.pipeline(x, info, pipeline_, step));
 }
 
 Nest Decoder::init_cache(int64_t batch_size, int64_t max_len, const Memory& memory) const {

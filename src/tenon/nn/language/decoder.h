@@ -14,12 +14,13 @@ class Decoder final : public Module {
     Required<int64_t> num_layers;
     std::vector<Slot<TransformerLayer>> pattern;
     StackForm form = StackForm::scan;
+    PipelineConfig pipeline;  // of that form
     Slot<Norm> norm;
     // A bias that layers with SharedBias in their attention share.
     std::optional<Slot<AttentionBias>> attention_bias;
     Config();
     void check(Checker& c) const;
-    TENON_CONFIG(input_dim, num_layers, pattern, form, norm, attention_bias)
+    TENON_CONFIG(input_dim, num_layers, pattern, form, pipeline, norm, attention_bias)
   };
   explicit Decoder(const Config& config);
   Tensor forward(const Tensor& x, const SequenceInfo& info) const;
@@ -30,6 +31,8 @@ class Decoder final : public Module {
   std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const;
 
  private:
+  StackForm form_;
+  PipelineConfig pipeline_;
   Layers<TransformerLayer> layers_;
   Child<Norm> norm_;
   std::optional<Child<AttentionBias>> attention_bias_;

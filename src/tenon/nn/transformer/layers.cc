@@ -99,6 +99,40 @@ void LayerStack::collect(Context& here, Collected stacked, const std::vector<Col
   here.collect_stacked(stacked);
 }
 
+void LayerStack::check_pipeline() const {
+  if (first_apart() == num_layers_) return;
+  throw Error(ErrorCode::mesh_mismatch, "a pipeline of layers that aren't whole patterns")
+      .at(std::string(current_trace().path()))
+      .got(fmt::format("{} layers, of a pattern of {}", num_layers_, period_))
+      .hint("choose a number of layers that the pattern divides, or mesh.pipeline = 1");
+}
+
+namespace {
+
+// [M, L, B / M] of microbatches with strided examples -> [L, B].
+Tensor join_examples(const Tensor& x) { return reshape(transpose(x, {1, 2, 0}), {x.dim(1), x.dim(2) * x.dim(0)}); }
+
+}  // namespace
+
+void LayerStack::collect_pipelined(Context& here, const Collected& collected) const {
+  if (!collected.state_updates.empty()) {
+    throw Error(ErrorCode::unsupported, "a state that is updated in a pipeline")
+        .at(collected.state_updates.begin()->first)
+        .hint("use form = \"scan\", or turn off what updates it");
+  }
+  Collected stacked;
+  stacked.summaries = merge_stacked(collected.summaries);
+  Outputs auxes = collected.aux;
+  for (auto it = auxes.begin(); it != auxes.end();) {
+    const Output& o = it->second;
+    const bool by_example = o.merge == Merge::sum && o.value.rank() == 3;  // auxiliary losses
+    if (by_example) stacked.aux.emplace(it->first, Output{join_examples(o.value), {}, o.merge});
+    it = by_example ? auxes.erase(it) : std::next(it);
+  }
+  stacked.aux.merge(merge_stacked(auxes));
+  here.collect_stacked(stacked);
+}
+
 LayerPlace layer_place() {
   if (innermost_layer != nullptr) return *innermost_layer;
   throw Error(ErrorCode::unsupported, "a module that asks which layer it is in stands in no stack of layers")

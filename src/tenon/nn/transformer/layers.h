@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,14 +11,16 @@
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/ir/ops/indexing.h"
 #include "tenon/ir/ops/shape.h"
+#include "tenon/ir/mesh_scope.h"
 #include "tenon/nn/module.h"
+#include "tenon/nn/transformer/pipeline.h"
 
 namespace tenon {
 
 // scan: one loop over stacked arrays, quick to compile, for training. unroll: every layer apart, for decoding and small
-// models.
-enum class StackForm : uint8_t { scan, unroll };
-TENON_ENUM(StackForm, scan, unroll)
+// models. pipeline: as scan, but each device along the mesh axis `pipeline` has some of the layers (pipeline.h).
+enum class StackForm : uint8_t { scan, unroll, pipeline };
+TENON_ENUM(StackForm, scan, unroll, pipeline)
 
 // The node of a stack in the module tree. Its children are "0", "1", … when unrolled; when scanned, one a place in the
 // pattern, "1::3" being every third layer from the second on, and those that are left over when the pattern has been
@@ -31,17 +34,24 @@ class LayerStack final : public Module {
   int64_t period() const { return period_; }
   int64_t num_layers() const { return num_layers_; }
   // Whole patterns in the loop; 0: none.
-  int64_t scanned_repeats() const { return form_ == StackForm::scan ? num_layers_ / period_ : 0; }
+  int64_t scanned_repeats() const { return form_ != StackForm::unroll ? num_layers_ / period_ : 0; }
   // The number of the first layer that isn't in the loop.
   int64_t first_apart() const { return scanned_repeats() * period_; }
   // Of layer `number`, whether it has the child to itself or shares it.
   std::string child_name(int64_t number) const;
+  // Over which mesh axes the arrays of the loop are split by layer.
+  Axis stack_axis() const { return form_ == StackForm::pipeline ? Axis("pipeline") : Axis(); }
   const std::string& name() const { return name_; }
   // The entries of `state` below this stack's context that the loop slices.
   Nest slices(const Context& here) const;
   // What the loop collected, outputs stacked, and each layer apart, in order: adds it to the context's as if all layers
   // had been in the loop.
   void collect(Context& here, Collected stacked, const std::vector<Collected>& apart) const;
+  // Throws `mesh_mismatch` when the layers aren't whole patterns.
+  void check_pipeline() const;
+  // Adds what the layers of a pipeline collected, by microbatch and layer [M, L, …]. Throws `unsupported` when a state
+  // was updated: microbatches are at different layers at the same time.
+  void collect_pipelined(Context& here, const Collected& collected) const;
 
  private:
   std::string name_;
@@ -156,6 +166,20 @@ class Layers {
     return {std::move(next), std::move(init)};
   }
 
+  // step(layer, carry, side) -> carry, over all layers in order, in the form `pipeline`. The first dimension of all
+  // tensors of `carry` and `side` is of examples; `side` is what every layer looks at. Draws of microbatches are their
+  // own. Throws as run_pipeline does.
+  template <Tree C, Tree S, class F>
+  C pipeline(C init, const S& side, const PipelineConfig& config, F step) const {
+    if (program_mesh().size("pipeline") == 1) {
+      return fold(std::move(init), [&](auto& layer, C carry) { return step(layer, std::move(carry), side); });
+    }
+    stack_->check_pipeline();
+    Context here(*stack_, detail::context_of(*parent_, stack_->name()), stack_->name());
+    const ResumeContext parent(*here.parent());
+    return pipeline_stages(here, std::move(init), side, config, step);
+  }
+
   // What make(layer) gives for every layer, named as fold wants it.
   template <class F>
   Nest states(F make) const {
@@ -223,6 +247,43 @@ class Layers {
     next = std::move(last.first);
     stacked = std::move(collected);
     return std::move(last.second);
+  }
+
+  template <Tree C, Tree S, class F>
+  C pipeline_stages(Context& here, C init, const S& side, const PipelineConfig& config, F step) const {
+    const Nest* outer_state = here.state_nest();
+    Collected* outer = &here.collected();
+    const Nest slices = stack_->slices(here);
+    S by_microbatch = side;
+    for_each_tensor(by_microbatch, [&](Tensor& t) { t = split_microbatches(t, config.microbatches); });
+    std::optional<Collected> like;
+    const auto stage = [&](const StageInput& in) {
+      S mine = by_microbatch;
+      for_each_tensor(mine, [&](Tensor& t) { t = dynamic_index(t, in.microbatch); });
+      here.set_piece(in.microbatch);
+      const auto body = [&](const Tensor& index, C carry, const Nest& arrays) {
+        Collected collected;
+        here.set_state(&arrays);
+        here.set_collected(&collected);
+        for (int64_t p = 0; p < stack_->period(); ++p) {
+          const Tensor number = (in.first + index) * static_cast<double>(stack_->period()) + static_cast<double>(p);
+          auto ref = layer(here, p, number);
+          carry = step(ref, std::move(carry), mine);
+        }
+        return std::pair<C, Collected>(std::move(carry), std::move(collected));
+      };
+      auto [last, collected] = scan(body, unflatten(init, in.carry), unflatten(slices, in.arrays));
+      StageOutput out{flatten(last), flatten(collected)};
+      like = std::move(collected);
+      return out;
+    };
+    const PipelineOutput out =
+        run_pipeline(program_mesh(), config, stack_->scanned_repeats(), flatten(slices), flatten(init), stage);
+    here.set_piece({});
+    here.set_state(outer_state);
+    here.set_collected(outer);
+    stack_->collect_pipelined(here, unflatten(*like, out.collected));
+    return unflatten(std::move(init), out.carry);
   }
 
   Module* parent_;

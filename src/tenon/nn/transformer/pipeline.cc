@@ -32,8 +32,9 @@ Tensors manual_with_captures(const Mesh& mesh, const Tensors& inputs, const std:
   for (size_t i = 0; i < inputs.size(); ++i) {
     types.push_back({inputs[i].dtype(), mesh.shard_dims(inputs[i].dims(), in_specs[i])});
   }
+  const ManualAxes axes{mesh, {kAxis}};
   const RegionId open = [&] {
-    const ManualScope scope(ManualAxes{mesh, {kAxis}});
+    const ManualScope scope(axes);
     return trace_region(trace, types, body);
   }();
   const std::vector<ValueId> outside = captures(trace, open);
@@ -42,18 +43,17 @@ Tensors manual_with_captures(const Mesh& mesh, const Tensors& inputs, const std:
   for (const ValueId v : outside) all.push_back(trace.tensor(v));
   specs.resize(all.size());
   out_specs.resize(trace.region(open).results.size(), more);
-  return manual(
-      mesh, all, specs, out_specs,
-      [&](const Tensors& args) {
-        ValueMap map;
-        for (size_t i = 0; i < inputs.size(); ++i) map.set(trace.region(open).params[i], args[i]);
-        for (size_t i = 0; i < outside.size(); ++i) map.set(outside[i], args[inputs.size() + i]);
-        for (const OpId op : trace.region(open).ops) clone_op(trace, op, map);
-        Tensors out;
-        for (const ValueId v : trace.region(open).results) out.push_back(map(trace, v));
-        return out;
-      },
-      {kAxis});
+  return manual(mesh, all, specs, out_specs,
+                [&](const Tensors& args) {
+                  ValueMap map;
+                  for (size_t i = 0; i < inputs.size(); ++i) map.set(trace.region(open).params[i], args[i]);
+                  for (size_t i = 0; i < outside.size(); ++i) map.set(outside[i], args[inputs.size() + i]);
+                  for (const OpId op : trace.region(open).ops) clone_op(trace, op, map);
+                  Tensors out;
+                  for (const ValueId v : trace.region(open).results) out.push_back(map(trace, v));
+                  return out;
+                },
+                {kAxis});
 }
 
 Tensor clamped(const Tensor& x, int64_t last) {
@@ -88,7 +88,7 @@ class Pipeline {
       const Tensor microbatch = rem(since, full_like(since, static_cast<double>(microbatches_)));
       const Tensor round = since / static_cast<double>(microbatches_);
       StageInput in{{}, (round * static_cast<double>(stages_) + stage) * static_cast<double>(layers_), microbatch, {}};
-      for (const Tensor& a : arrays) in.arrays.push_back(squeeze(dynamic_index(a, round), 0));
+      for (const Tensor& a : arrays) in.arrays.push_back(of_round(a, round));
       const Tensor first = equal(stage, zeros_like(stage));
       for (size_t i = 0; i < carry.size(); ++i) {
         in.carry.push_back(choose(first, dynamic_index(waiting[i], microbatch), received[i]));
@@ -117,11 +117,14 @@ class Pipeline {
     for (int64_t s = 0; s + 1 < stages_ + (rounds_ > 1 ? 1 : 0); ++s) out.emplace_back(s, (s + 1) % stages_);
     return out;
   }
+  // [rounds, 1, layers, …] -> [layers, …].
+  Tensor of_round(const Tensor& a, const Tensor& round) const {
+    return squeeze(rounds_ == 1 ? squeeze(a, 0) : dynamic_index(a, round), 0);
+  }
   // What arrives at the first device comes from the last, and is the microbatch of `stages_` steps ago.
   Tensors put_back(const Tensor& time, const Tensors& received, const Tensors& waiting) const {
     const Tensor since = time - static_cast<double>(stages_), arrived = greater_equal(since, zeros_like(since));
-    const Tensor place =
-        rem(maximum(since, zeros_like(since)), full_like(since, static_cast<double>(microbatches_)));
+    const Tensor place = rem(maximum(since, zeros_like(since)), full_like(since, static_cast<double>(microbatches_)));
     Tensors out;
     for (size_t i = 0; i < waiting.size(); ++i) {
       const Tensor kept = choose(arrived, received[i], dynamic_index(waiting[i], place));
@@ -192,12 +195,12 @@ Tensor join_microbatches(const Tensor& x) {
   return reshape(transpose(x, order), dims);
 }
 
-PipelineOutput run_pipeline(const Mesh& mesh, const PipelineConfig& config, const Tensors& arrays, const Tensors& carry,
-                            const StageFn& stage) {
+PipelineOutput run_pipeline(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers, const Tensors& arrays,
+                            const Tensors& carry, const StageFn& stage) {
   if (manual_scope() != nullptr) {
     throw Error(ErrorCode::unsupported, "a pipeline inside a manual region").at(std::string(current_trace().path()));
   }
-  const int64_t num_layers = arrays.at(0).dim(0), stages = mesh.size(kAxis);
+  const int64_t stages = mesh.size(kAxis);
   check_sizes(mesh, config, num_layers);
   const Pipeline pipeline(mesh, config, num_layers);
   const PartitionSpec by_stages{{}, kAxis};

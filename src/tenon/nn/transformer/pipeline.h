@@ -20,8 +20,8 @@ namespace tenon {
 struct PipelineConfig {
   // Parts of a batch that are on their way at the same time.
   int64_t microbatches = 4;
-  // How often a microbatch goes around: layers i of n * rounds equal pieces are on device i mod n. Above 1 the arrays of
-  // the layers, which are stored in order, cross devices in every step.
+  // How often a microbatch goes around: layers i of n * rounds equal pieces are on device i mod n. Above 1 the arrays
+  // of the layers, which are stored in order, cross devices in every step.
   int64_t rounds = 1;
   void check(Checker& c) const;
   TENON_FIELDS(microbatches, rounds)
@@ -45,10 +45,10 @@ struct PipelineOutput {
   std::vector<Tensor> carry;      // [B, …]
   std::vector<Tensor> collected;  // by microbatch and layer: [M, L, …]
 };
-// All layers on `carry` [B,…], their arrays being [L,…] each. `stage` may use what is outside. Throws `mesh_mismatch`
+// All L layers on `carry` [B,…], their arrays being [L,…] each. `stage` may use what is outside. Throws `mesh_mismatch`
 // when examples, layers or microbatches don't divide, `unsupported` inside a manual region.
-PipelineOutput run_pipeline(const Mesh& mesh, const PipelineConfig& config, const std::vector<Tensor>& arrays,
-                            const std::vector<Tensor>& carry, const StageFn& stage);
+PipelineOutput run_pipeline(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers,
+                            const std::vector<Tensor>& arrays, const std::vector<Tensor>& carry, const StageFn& stage);
 
 // [B,…] -> [M, B / M, …]: example i goes to microbatch i mod M; and back. Throws `mesh_mismatch`.
 Tensor split_microbatches(const Tensor& x, int64_t microbatches);

@@ -1,0 +1,38 @@
+"""`tenon parity`: meshes against one device."""
+
+import json
+
+from support import CommandTest, run
+
+
+class Parity(CommandTest):
+    def parity(self, *options, status=0):
+        settings = ["--set", f"data.path={self.text}", "--platform", "cpu:4", "--steps", "3"]
+        done = run("parity", "austen_tiny", *settings, *options)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def test_agrees(self):
+        done = self.parity("--mesh", "fsdp=2,model=2", "--mesh", "data=2,accumulation=2", "--json")
+        report = json.loads(done.stdout)
+        self.assertTrue(report["agrees"])
+        self.assertEqual([mesh["mesh"] for mesh in report["meshes"]], ["fsdp=2,model=2", "data=2,accumulation=2"])
+        for mesh in report["meshes"]:
+            self.assertTrue(mesh["same_weights"])
+            self.assertEqual(len(mesh["losses"]), 3)
+            self.assertLess(mesh["largest"], 1e-5)
+
+    def test_differences_end_with_an_error(self):
+        done = self.parity("--mesh", "fsdp=2,model=2", "--tolerance", "0", status=2)
+        self.assertRegex(done.stdout, r"(?m)^fsdp=2,model=2 +the same bits .* DIFFERS$")
+        self.assertIn("error: mesh_mismatch: a mesh changes what is learned", done.stderr)
+
+    def test_mistakes(self):
+        for mesh, words in (
+            ("fsdp=8", "at most 4"),
+            ("fsdq=2", "did you mean fsdp"),
+            ("fsdp=3,data=-1", "does not divide 4 devices"),
+            ("fsdp", "fsdp=4,model=2"),
+            ("pipeline=2", 'form = "pipeline"'),
+        ):
+            self.assertIn(words, self.parity("--mesh", mesh, status=2).stderr, mesh)
