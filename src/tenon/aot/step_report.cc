@@ -76,9 +76,11 @@ std::string format_report(const StepReport& report) {
   out += fmt::format("  code         {:>10}\n", bytes(m.generated_code));
   out += fmt::format("  in all       {:>10}  of {} ({})\n", bytes(m.total()), bytes(report.chip.memory_bytes),
                      report.chip.name);
-  if (m.peak > 0) out += fmt::format("  peak         {:>10}\n", bytes(m.peak));
-  if (report.host_bytes > 0)
-    out += fmt::format("state in host memory, for each device: {}\n", bytes(report.host_bytes));
+  const bool on_host = report.host_bytes > 0;
+  if (m.peak > 0) {
+    out += fmt::format("  peak         {:>10}{}\n", bytes(m.peak), on_host ? "  with what lies in host memory" : "");
+  }
+  if (on_host) out += fmt::format("state in host memory, for each device: {}\n", bytes(report.host_bytes));
   out += fmt::format("fits: {}", report.fits() ? "yes" : "no");
   return out;
 }

@@ -64,6 +64,9 @@ TEST(StepReport, SaysWhatTheCompilerSays) {
   EXPECT_THAT(text, ::testing::Not(HasSubstr("peak")));
   r.compiled.memory.peak = 2048;
   EXPECT_THAT(format_report(r), HasSubstr("  peak            2.0 KiB\n"));
+  r.host_bytes = 3072;
+  EXPECT_THAT(format_report(r), HasSubstr("  peak            2.0 KiB  with what lies in host memory\n"));
+  EXPECT_THAT(format_report(r), HasSubstr("state in host memory, for each device: 3.0 KiB\n"));
   r.compiled.memory.temporary *= 2;
   EXPECT_THAT(format_report(r), HasSubstr("fits: no"));
   EXPECT_THAT(format_report(r), ::testing::Not(HasSubstr("warning")));
