@@ -70,6 +70,9 @@ class Guides(CommandTest):
     def test_mixture_of_experts(self):
         self.check_guide("mixture_of_experts.md")
 
+    def test_state_space(self):
+        self.check_guide("state_space.md")
+
     def test_quantization(self):
         self.check_guide("quantization.md")
 
