@@ -65,15 +65,8 @@ TEST(MeshConfig, ResolvesTheFreeAxis) {
   c.model = 2;
   EXPECT_EQ(c.resolve(4), (Mesh{{"fsdp", 2}, {"model", 2}}));
   EXPECT_THROW(c.resolve(6), Error);
-  MeshConfig seq;
-  seq.seq = 2;
-  try {
-    seq.resolve(2);
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ErrorCode::unsupported);
-    EXPECT_EQ(e.path(), "mesh.seq");
-  }
+  const MeshConfig outer{.pipeline = 2, .data = 1, .seq = 2};
+  EXPECT_EQ(outer.resolve(4), (Mesh{{"pipeline", 2}, {"seq", 2}}));
 }
 
 TEST(StopSignal, NotesTheFirstAndPutsBackTheOldHandler) {

@@ -187,6 +187,32 @@ TEST_F(SessionTest, OffloadedStateIsWhatIsNamed) {
   EXPECT_THAT(e->what(), testing::HasSubstr("a match in names such as "));
 }
 
+TEST_F(SessionTest, WhatTheOptimizerKeepsMayBeSplitAlone) {
+  const auto t = trainer();
+  const Mesh mesh{{"data", 2}};
+  const CompileCache cache;
+  TrainSession one = session(*t);
+  TrainSession two(t->model(), t->learner(), {cpu(2), {mesh, batch_types(8, 16), 1, {"data"}}, 3, &cache});
+  int64_t split = 0;
+  for (const StateArray& array : two.layout().arrays) {
+    const bool named = to_string(array.partition).find("data") != std::string::npos;
+    EXPECT_EQ(named, array.name.starts_with(kLearnerPrefix) && !array.shape.empty()) << array.name;
+    split += named ? 1 : 0;
+  }
+  EXPECT_EQ(split, 2 * 6);  // both moments of the embedding, w and b of two layers of the pattern, and the head
+  one.initialize();
+  two.initialize();
+  expect_close(train(two, *t, 5), train(one, *t, 5));
+}
+
+TEST_F(SessionTest, APipelineNeedsLayersToSplit) {
+  const auto t = trainer();
+  const auto e = error_of([&] { session(*t, Mesh{{"pipeline", 2}}); });
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->code(), ErrorCode::unsupported);
+  EXPECT_EQ(e->path(), "mesh.pipeline");
+}
+
 TEST_F(SessionTest, SchedulesAndThresholdsDontChangeTheProgram) {
   Trainer::Config c = config(40);
   const Trainer a(c);

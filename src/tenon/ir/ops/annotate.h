@@ -12,7 +12,7 @@ namespace tenon {
 
 // Names `x` for remat policies, dumps and profiles.
 Tensor tag(const Tensor& x, std::string_view name);
-// Asks the partitioner to split `x` as `spec` says. It names no axis of a manual region around (`wrong_context`).
+// Asks the partitioner to split `x` as `spec` says; axes of size 1 and specs of no axis are left out on one device.
 Tensor shard(const Tensor& x, const PartitionSpec& spec);
 // The values, ordered after one another and out of reach of common-subexpression elimination.
 std::vector<Tensor> optimization_barrier(const std::vector<Tensor>& xs);

@@ -154,6 +154,12 @@ TEST(ContextParallelAttention, TokensInZigzagOrder) {
   EXPECT_EQ(laid(Mesh{{"seq", 2}}), Literal::from(DType::i32, {1, 8}, std::vector<int64_t>{0, 1, 6, 7, 2, 3, 4, 5}));
   EXPECT_EQ(laid(Mesh{{"seq", 4}}), Literal::from(DType::i32, {1, 8}, std::vector<int64_t>{0, 7, 1, 6, 2, 5, 3, 4}));
   EXPECT_EQ(laid(Mesh{{"model", 4}}), Literal::from(DType::i32, {1, 8}, std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  const MeshScope two(Mesh{{"seq", 2}});
+  const TokenOrderScope order(TokenOrder::zigzag);
+  const auto apart =
+      error_of([] { make_graph({}, [](const std::vector<Tensor>& x) { return require_neighbours(), x; }); });
+  ASSERT_TRUE(apart);
+  EXPECT_EQ(apart->code(), ErrorCode::unsupported);
   const auto error = error_of([&] { laid(Mesh{{"seq", 3}}); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::mesh_mismatch);

@@ -4,6 +4,7 @@
 
 #include "tenon/ir/mesh_scope.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/trace.h"
 
 namespace tenon {
 namespace {
@@ -32,6 +33,13 @@ Tensor lay_tokens(const Tensor& x, TokenOrder order) {
 }
 
 TokenOrder token_order() { return current; }
+
+void require_neighbours() {
+  if (current == TokenOrder::as_read || program_mesh().size("seq") == 1) return;
+  throw Error(ErrorCode::unsupported, "a layer that mixes neighbouring tokens, whose tokens lie in zigzag order")
+      .at(std::string(current_trace().path()))
+      .hint("set the model's token_order = \"as_read\"");
+}
 
 TokenOrderScope::TokenOrderScope(TokenOrder order) : previous_(current) { current = order; }
 TokenOrderScope::~TokenOrderScope() { current = previous_; }

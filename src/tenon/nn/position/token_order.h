@@ -20,9 +20,10 @@ TENON_ENUM(TokenOrder, as_read, zigzag)
 // divide.
 Tensor lay_tokens(const Tensor& x, TokenOrder order);
 
-// The order of what is computed on this thread; as_read, unless a TokenOrderScope is alive. Layers for which tokens
-// that lie side by side are neighbours refuse any other.
+// The order of what is computed on this thread; as_read, unless a TokenOrderScope is alive.
 TokenOrder token_order();
+// For layers that take tokens that lie side by side for neighbours: throws `unsupported` where they aren't.
+void require_neighbours();
 
 class [[nodiscard]] TokenOrderScope {
  public:

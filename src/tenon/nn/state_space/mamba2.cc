@@ -2,6 +2,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/position/token_order.h"
 #include "tenon/nn/state_space/initializers.h"
 
 namespace tenon {
@@ -134,6 +135,7 @@ TensorType Mamba2::state_type(int64_t batch_size, DType dtype) const {
 }
 
 Tensor Mamba2::forward(const Tensor& h, const SequenceInfo& info) const {
+  require_neighbours();
   const Tensor starts = segment_starts(info.segment_ids);
   const Tensor x = x_conv_(shard(x_(h), inner_partition_), starts);
   SsdInputs in = ssd_inputs(x, b_conv_(b_(h), starts), c_conv_(c_(h), starts), h);

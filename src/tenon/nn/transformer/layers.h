@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "tenon/autodiff/functional.h"
+#include "tenon/ir/mesh_scope.h"
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/ir/ops/indexing.h"
 #include "tenon/ir/ops/shape.h"
-#include "tenon/ir/mesh_scope.h"
 #include "tenon/nn/module.h"
 #include "tenon/nn/transformer/pipeline.h"
 
