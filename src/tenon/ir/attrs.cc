@@ -75,7 +75,41 @@ bool equal(const AttrValue& a, const AttrValue& b) {
   return a == b;
 }
 
+template <class T>
+const T& get(const Attrs& attrs, std::string_view name) {
+  for (const auto& [key, value] : attrs.items()) {
+    if (key == name) return std::get<T>(value);
+  }
+  throw Error(ErrorCode::internal, "an op lacks attribute '" + std::string(name) + "'");
+}
+
 }  // namespace
+
+Attrs::Attrs() = default;
+Attrs::Attrs(std::initializer_list<Item> items) : items_(items) {}
+Attrs::Attrs(std::vector<Item> items) : items_(std::move(items)) {}
+Attrs::Attrs(const Attrs&) = default;
+Attrs::Attrs(Attrs&&) noexcept = default;
+Attrs& Attrs::operator=(const Attrs&) = default;
+Attrs& Attrs::operator=(Attrs&&) noexcept = default;
+Attrs::~Attrs() = default;
+
+void Attrs::add(std::string_view name, AttrValue value) { items_.emplace_back(name, std::move(value)); }
+
+bool Attrs::flag(std::string_view name) const { return get<bool>(*this, name); }
+int64_t Attrs::integer(std::string_view name) const { return get<int64_t>(*this, name); }
+double Attrs::number(std::string_view name) const { return get<double>(*this, name); }
+const std::string& Attrs::text(std::string_view name) const { return get<std::string>(*this, name); }
+const Dims& Attrs::dims(std::string_view name) const { return get<Dims>(*this, name); }
+DType Attrs::dtype(std::string_view name) const { return get<DType>(*this, name); }
+const PartitionSpec& Attrs::spec(std::string_view name) const { return get<PartitionSpec>(*this, name); }
+const std::vector<PartitionSpec>& Attrs::specs(std::string_view name) const {
+  return get<std::vector<PartitionSpec>>(*this, name);
+}
+const std::vector<TensorType>& Attrs::types(std::string_view name) const {
+  return get<std::vector<TensorType>>(*this, name);
+}
+const Literal& Attrs::literal(std::string_view name) const { return *get<LiteralPtr>(*this, name); }
 
 bool Attrs::operator==(const Attrs& other) const {
   if (items_.size() != other.items_.size()) return false;

@@ -1,6 +1,7 @@
 // The static attributes of an op: a short list of named values, compared and printed without knowing the op.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,39 +18,40 @@ using LiteralPtr = std::shared_ptr<const Literal>;
 using AttrValue = std::variant<bool, int64_t, double, std::string, Dims, DType, PartitionSpec, LiteralPtr,
                                std::vector<PartitionSpec>, std::vector<TensorType>>;
 
+// All of it is defined in attrs.cc: most files include this, and compiling the variant's members in each takes long.
 class Attrs {
  public:
-  Attrs() = default;
+  using Item = std::pair<std::string_view, AttrValue>;
+
+  Attrs();
   // Names, here and in `add`, must be string literals: they are kept by reference.
-  Attrs(std::initializer_list<std::pair<std::string_view, AttrValue>> items) : items_(items) {}
-  explicit Attrs(std::vector<std::pair<std::string_view, AttrValue>> items) : items_(std::move(items)) {}
+  Attrs(std::initializer_list<Item> items);
+  explicit Attrs(std::vector<Item> items);
+  Attrs(const Attrs&);
+  Attrs(Attrs&&) noexcept;
+  Attrs& operator=(const Attrs&);
+  Attrs& operator=(Attrs&&) noexcept;
+  ~Attrs();
 
-  void add(std::string_view name, AttrValue value) { items_.emplace_back(name, std::move(value)); }
+  void add(std::string_view name, AttrValue value);
 
-  bool flag(std::string_view name) const { return get<bool>(name); }
-  int64_t integer(std::string_view name) const { return get<int64_t>(name); }
-  double number(std::string_view name) const { return get<double>(name); }
-  const std::string& text(std::string_view name) const { return get<std::string>(name); }
-  const Dims& dims(std::string_view name) const { return get<Dims>(name); }
-  DType dtype(std::string_view name) const { return get<DType>(name); }
-  const PartitionSpec& spec(std::string_view name) const { return get<PartitionSpec>(name); }
-  const std::vector<PartitionSpec>& specs(std::string_view name) const { return get<std::vector<PartitionSpec>>(name); }
-  const std::vector<TensorType>& types(std::string_view name) const { return get<std::vector<TensorType>>(name); }
-  const Literal& literal(std::string_view name) const { return *get<LiteralPtr>(name); }
+  bool flag(std::string_view name) const;
+  int64_t integer(std::string_view name) const;
+  double number(std::string_view name) const;
+  const std::string& text(std::string_view name) const;
+  const Dims& dims(std::string_view name) const;
+  DType dtype(std::string_view name) const;
+  const PartitionSpec& spec(std::string_view name) const;
+  const std::vector<PartitionSpec>& specs(std::string_view name) const;
+  const std::vector<TensorType>& types(std::string_view name) const;
+  const Literal& literal(std::string_view name) const;
 
-  const std::vector<std::pair<std::string_view, AttrValue>>& items() const { return items_; }
+  const std::vector<Item>& items() const { return items_; }
   // Literals compare by value.
   bool operator==(const Attrs& other) const;
 
  private:
-  template <class T>
-  const T& get(std::string_view name) const {
-    for (const auto& [key, value] : items_) {
-      if (key == name) return std::get<T>(value);
-    }
-    throw Error(ErrorCode::internal, "an op lacks attribute '" + std::string(name) + "'");
-  }
-  std::vector<std::pair<std::string_view, AttrValue>> items_;
+  std::vector<Item> items_;
 };
 
 // The same for equal attributes.
