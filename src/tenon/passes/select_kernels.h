@@ -29,6 +29,7 @@ struct KernelImplementation {
   // Traces what the op's results are on one device, from its operands there: as a rule one custom_call and what puts
   // arrays in its form.
   std::function<std::vector<Tensor>(const KernelUse&, const std::vector<Tensor>& operands)> lower;
+  std::string_view takes = {};  // for docs/kernels.md: what `refuse` lets through, in words
 };
 
 // What a platform has, best first.

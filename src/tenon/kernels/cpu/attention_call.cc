@@ -159,10 +159,15 @@ XLA_FFI_DEFINE_HANDLER(kBackward, backward,
 
 KernelList attention_kernels() {
   using Operands = const std::vector<Tensor>&;
+  constexpr std::string_view kTakes =
+      "f32 and bf16 (products of bf16 pairs with AVX512-BF16, else in f32; softmax in f32); any sizes; causal, sliding "
+      "window and segments, skipping blocks of keys that no query of a block sees; grouped queries; logit cap; at "
+      "least "
+      "8 queries a key head";
   return {{"attention", "cpu_attention", refuse,
-           [](const KernelUse& use, Operands operands) { return lower(use, kForwardTarget, operands); }},
+           [](const KernelUse& use, Operands operands) { return lower(use, kForwardTarget, operands); }, kTakes},
           {"attention_backward", "cpu_attention", refuse,
-           [](const KernelUse& use, Operands operands) { return lower(use, kBackwardTarget, operands); }}};
+           [](const KernelUse& use, Operands operands) { return lower(use, kBackwardTarget, operands); }, kTakes}};
 }
 
 std::map<std::string, void*> attention_handlers() {

@@ -71,7 +71,11 @@ XLA_FFI_DEFINE_HANDLER(kDot, run,
 
 }  // namespace
 
-KernelList dot_kernels() { return {{"dot_general", "cpu_dot", refuse, lower}}; }
+KernelList dot_kernels() {
+  return {{"dot_general", "cpu_dot", refuse, lower,
+           "with AVX512-BF16: matrices of bf16, in all four forms, and of f32, unless the left side is contracted over "
+           "its first dimension (gradients of weights); sums in f32; each dimension at least 64; on one device"}};
+}
 
 std::map<std::string, void*> dot_handlers() { return {{kTarget, reinterpret_cast<void*>(kDot)}}; }
 

@@ -97,8 +97,12 @@ Tensors backward(const KernelUse& use, const Tensors& operands) {
 
 KernelList triton_attention_kernels(int compute_capability) {
   const auto refused = [=](const KernelUse& use) { return refuse(use, compute_capability); };
-  return {{"attention", "triton_attention", refused, forward},
-          {"attention_backward", "triton_attention", refused, backward}};
+  constexpr std::string_view kTakes =
+      "f32, f16 and bf16; any sizes up to head dims of 256; causal, sliding window and segments, skipping blocks that "
+      "see "
+      "none of each other; grouped queries; logit cap; gradients of lse; at least 16 queries";
+  return {{"attention", "triton_attention", refused, forward, kTakes},
+          {"attention_backward", "triton_attention", refused, backward, kTakes}};
 }
 
 }  // namespace tenon

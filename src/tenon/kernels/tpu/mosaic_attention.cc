@@ -117,8 +117,9 @@ Tensors backward(const KernelUse& use, const Tensors& operands) {
 }  // namespace
 
 KernelList mosaic_attention_kernels() {
-  return {{"attention", "mosaic_attention", refuse, forward},
-          {"attention_backward", "mosaic_attention", refuse, backward}};
+  constexpr std::string_view kTakes = "as `triton_attention`, in f32 and bf16; at least 128 queries and keys";
+  return {{"attention", "mosaic_attention", refuse, forward, kTakes},
+          {"attention_backward", "mosaic_attention", refuse, backward, kTakes}};
 }
 
 }  // namespace tenon
