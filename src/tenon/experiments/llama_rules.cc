@@ -2,7 +2,6 @@
 // name: TensorCores of v4 and v5p, which have two a chip; else chips, and behind them how many such slices.
 #include "tenon/experiments/llama.h"
 #include "tenon/nn/modifiers.h"
-#include "tenon/optim/modifiers.h"
 #include "tenon/trainer/modifiers.h"
 
 namespace tenon {
@@ -80,34 +79,13 @@ namespace {
 // One sequence at a time for every `model` devices, nothing kept of a layer but its input. Of each device's memory
 // then take: parameters, two moments and gradients in f32, 16 bytes * 406e9 / devices; and the layers' inputs in bf16,
 // 126 * 8192 * 16384 * 2 bytes = 33.8 GB.
-MeshRule rule_405b(std::string instance, int64_t devices, int64_t model, const std::vector<Modifier>& more = {}) {
-  constexpr int64_t kSequences = 2048;
-  MeshRule out = rule(std::move(instance), {SetMesh{{.data = 1, .fsdp = -1, .model = model}}, keep(SaveNothing{}),
-                                            AccumulateGradients{kSequences * model / devices}});
-  out.modifiers.insert(out.modifiers.end(), more.begin(), more.end());
-  return out;
-}
-
 void add_405b_rules(std::vector<MeshRule>& rules, const std::string& kind, int64_t first_size, int64_t last_size,
                     int64_t cores_per_device, int64_t model) {
+  constexpr int64_t kSequences = 2048;
   for (int64_t size = first_size; size <= last_size; size *= 2) {
-    rules.push_back(rule_405b(kind + std::to_string(size), size / cores_per_device, model));
-  }
-}
-
-// The `model` devices that share a layer share its input's positions too: sequence parallelism (Korthikanti et al.
-// 2022, "Reducing Activation Recomputation in Large Transformer Models", section 4.2.2).
-SetPartitions share_positions() {
-  return {{{"**.activation_partition", PartitionSpec{{"data", "expert", "fsdp"}, "model"}}}};
-}
-
-// Slices of 256 chips with little memory each; the fewest that hold the model keep its moments in host memory. These
-// rules are this project's own.
-void add_405b_slices(std::vector<MeshRule>& rules, const std::string& slice, int64_t model, int64_t first_count) {
-  for (int64_t count = first_count; count <= 16; count *= 2) {
-    std::vector<Modifier> more{share_positions()};
-    if (count == first_count) more.emplace_back(OffloadOptimizerState{});
-    rules.push_back(rule_405b(count == 1 ? slice : slice + "-" + std::to_string(count), 256 * count, model, more));
+    const int64_t fsdp = size / cores_per_device / model;
+    rules.push_back(rule(kind + std::to_string(size), {SetMesh{{.data = 1, .fsdp = -1, .model = model}},
+                                                       keep(SaveNothing{}), AccumulateGradients{kSequences / fsdp}}));
   }
 }
 
@@ -115,8 +93,6 @@ void add_405b_slices(std::vector<MeshRule>& rules, const std::string& slice, int
 
 std::vector<MeshRule> llama_405b_mesh_rules() {
   std::vector<MeshRule> rules;
-  add_405b_slices(rules, "tpu-v5e-256", 16, 2);            // 15.75 GiB a chip
-  add_405b_slices(rules, "tpu-v6e-256", 8, 1);             // 31.24 GiB
   add_405b_rules(rules, "tpu-v5p-", 512, 8192, 2, 4);      // 95 GiB a chip, of two cores
   add_405b_rules(rules, kHopper, 256, kMaxGpus, 1, 8);     // 80 GB
   add_405b_rules(rules, kBlackwell, 128, kMaxGpus, 1, 8);  // 180 GB
