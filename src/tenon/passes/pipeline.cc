@@ -1,5 +1,6 @@
 #include "tenon/passes/pipeline.h"
 
+#include "tenon/passes/cast_outside_loops.h"
 #include "tenon/passes/cse.h"
 #include "tenon/passes/dce.h"
 #include "tenon/passes/guard_own_slices.h"
@@ -14,6 +15,8 @@ std::span<const Pass> passes() {
        [](Graph& graph, PassContext&) { eliminate_dead_code(graph); }},
       {"eliminate_common_subexpressions", "computes once what is computed twice, unless recomputation wants it so",
        [](Graph& graph, PassContext&) { eliminate_common_subexpressions(graph); }},
+      {"cast_outside_loops", "casts to fewer bytes what a loop only reads before the loop: once, and less is gathered",
+       [](Graph& graph, PassContext&) { cast_outside_loops(graph); }},
       {"select_kernels", "puts the platform's own kernels in the place of kernel ops' bodies and of ordinary ops",
        [](Graph& graph, PassContext& c) { c.kernel_choices = select_kernels(graph, c.kernels, c.mesh); }},
       {"simplify", "rewrites ops into fewer or cheaper ones and folds constants, by the rules below",
