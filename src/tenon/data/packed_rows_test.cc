@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 
 namespace tenon {
 namespace {
@@ -101,6 +102,48 @@ TEST(PackedRowsTest, EveryTokenIsALabelOnceAndFewDocumentsAreCut) {
     EXPECT_EQ(places, texts.num_tokens() + 500);
     EXPECT_DOUBLE_EQ(rows.fill(), static_cast<double>(places) / static_cast<double>(rows.num_rows() * length));
     EXPECT_GT(rows.fill(), 0.95);
+  }
+}
+
+// Pairs of documents that share a row, by their first tokens.
+std::set<std::pair<int64_t, int64_t>> neighbours(const PackedRows& rows, int64_t length) {
+  std::set<std::pair<int64_t, int64_t>> out;
+  for (int64_t r = 0; r < rows.num_rows(); ++r) {
+    const std::vector<int64_t> ids = row(rows, r, length, &Batch::input_ids);
+    std::vector<int64_t> firsts;
+    for (size_t i = 0; i + 1 < ids.size(); ++i) {
+      if (ids[i] == kSpecial.bos) firsts.push_back(ids[i + 1]);
+    }
+    for (const int64_t a : firsts) {
+      for (const int64_t b : firsts) {
+        if (a < b) out.emplace(a, b);
+      }
+    }
+  }
+  return out;
+}
+
+// Every length is another one: nothing but exchanges can put other documents together.
+TEST(PackedRowsTest, AnotherSeedPutsOtherDocumentsTogether) {
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < 200; ++i) lengths.push_back(2 + i);
+  const Texts texts(lengths);
+  const PackedRows first(texts.documents(), 256, EndLabel::eos, kSpecial, 1), same = first.repacked(1);
+  const auto before = neighbours(first, 256);
+  EXPECT_EQ(neighbours(same, 256), before);
+  ASSERT_GT(before.size(), 100U);
+  for (uint64_t seed = 2; seed < 6; ++seed) {
+    const PackedRows other = first.repacked(seed);
+    EXPECT_EQ(other.num_rows(), first.num_rows());
+    size_t again = 0;
+    for (const auto& pair : neighbours(other, 256)) again += before.count(pair);
+    EXPECT_LT(again, before.size() / 3) << seed;
+    std::map<int64_t, int64_t> labels;
+    for (int64_t r = 0; r < other.num_rows(); ++r) {
+      for (const int64_t label : row(other, r, 256, &Batch::target_labels)) ++labels[label];
+    }
+    EXPECT_EQ(labels[kSpecial.eos], 200);
+    for (int64_t token = 10; token < 10 + texts.num_tokens(); ++token) ASSERT_EQ(labels[token], 1) << token;
   }
 }
 
