@@ -7,7 +7,9 @@
 
 namespace tenon {
 
-BeamSearch::BeamSearch(BeamOptions options) : options_(std::move(options)), running_(1) {}
+BeamSearch::BeamSearch(BeamOptions options) : options_(std::move(options)), running_(1) {
+  running_[0].stop = options_.stop;
+}
 
 double BeamSearch::score(double log_probability, size_t length) const {
   return log_probability / std::pow(static_cast<double>(length), options_.length_penalty);
@@ -36,7 +38,7 @@ void BeamSearch::advance(std::span<const Candidate> candidates) {
       continue;
     }
     next.tokens.push_back(static_cast<int32_t>(c.token));
-    if (options_.is_end && options_.is_end(next.tokens)) {
+    if (next.stop && next.stop->push(next.tokens.back())) {
       next.ended = true;
       finish(std::move(next), static_cast<size_t>(length_));
     } else {

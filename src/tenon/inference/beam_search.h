@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
+
+#include "tenon/inference/stop_strings.h"
 
 namespace tenon {
 
@@ -16,8 +17,8 @@ struct BeamOptions {
   // At least 1.
   int64_t max_tokens = 200;
   std::vector<int64_t> end_tokens;
-  // Whether a text ends behind its last token without a token for that; may be empty.
-  std::function<bool(std::span<const int32_t>)> is_end;
+  // Says where a text ends without a token for that, as it stands before the first token; none: nowhere.
+  std::optional<StopWatch> stop;
 };
 
 // Keeps the `num_beams` most likely beginnings of a text, step by step. Stops when no running one can become better
@@ -25,7 +26,8 @@ struct BeamOptions {
 class BeamSearch {
  public:
   struct Beam {
-    std::vector<int32_t> tokens;  // without what ended it
+    std::vector<int32_t> tokens;  // without the token that ended it
+    std::optional<StopWatch> stop;
     double log_probability = 0;
     int64_t parent = 0;  // of the running beam: which it was at the step before
     bool ended = false;

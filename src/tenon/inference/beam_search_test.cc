@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/text/saved_tokenizer.h"
+
 namespace tenon {
 namespace {
 
@@ -130,7 +132,8 @@ TEST(BeamSearch, NarrowOnesAreTheTextbooks) {
 }
 
 TEST(BeamSearch, EndsWhereAskedTo) {
-  BeamOptions options{2, 0, 6, {kEnd, 1}, [](std::span<const int32_t> t) { return t.back() == 2; }};
+  const std::shared_ptr<const Tokenizer> bytes = open_tokenizer("bytes");
+  const BeamOptions options{2, 0, 6, {kEnd, 1}, StopWatch(*bytes, {}, {"\x02"})};
   for (int salt = 0; salt < 10; ++salt) {
     const BeamSearch::Beam got = run(Chain(salt), options);
     for (size_t i = 0; i < got.tokens.size(); ++i) {
@@ -138,6 +141,21 @@ TEST(BeamSearch, EndsWhereAskedTo) {
       EXPECT_TRUE(got.tokens[i] != 2 || i + 1 == got.tokens.size());
     }
   }
+}
+
+// Beams that part keep their own beginnings of a stop.
+TEST(BeamSearch, AStopOfSeveralTokensIsEachBeamsOwn) {
+  const std::shared_ptr<const Tokenizer> bytes = open_tokenizer("bytes");
+  const std::string stop{2, 0, 2};
+  int stopped = 0;
+  for (int salt = 0; salt < 40; ++salt) {
+    const BeamSearch::Beam got = run(Chain(salt), {3, 1, 8, {kEnd}, StopWatch(*bytes, {}, {stop})});
+    const std::string text = bytes->decode(got.tokens);
+    const size_t at = text.find(stop);
+    stopped += at != std::string::npos;
+    EXPECT_TRUE(at == std::string::npos || at + stop.size() == text.size()) << salt;
+  }
+  EXPECT_GT(stopped, 0);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ std::string StopStrings::push(std::string_view text) {
   if (found_) return {};
   pending_ += text;
   size_t begin = std::string::npos, end = std::string::npos;
-  for (const std::string& stop : stops_) {
+  for (const std::string& stop : *stops_) {
     const size_t at = pending_.find(stop);
     if (at == std::string::npos || at + stop.size() > end) continue;
     begin = at + stop.size() < end ? at : std::min(begin, at);
@@ -27,7 +27,7 @@ std::string StopStrings::finish() { return std::exchange(pending_, {}); }
 size_t StopStrings::held_back() const {
   size_t out = 0;
   const std::string_view text = pending_;
-  for (const std::string& stop : stops_) {
+  for (const std::string& stop : *stops_) {
     for (size_t size = std::min(stop.size() - 1, text.size()); size > out; --size) {
       if (std::string_view(stop).starts_with(text.substr(text.size() - size))) out = size;
     }
