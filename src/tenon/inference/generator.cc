@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "tenon/base/clock.h"
 #include "tenon/base/file.h"
@@ -40,22 +41,48 @@ void check_length(const ModelRunner& runner, int64_t prompt_length, int64_t max_
   }
 }
 
+bool is_ragged(std::span<const std::vector<int64_t>> prompts) {
+  return std::any_of(prompts.begin(), prompts.end(), [&](const auto& p) { return p.size() != prompts[0].size(); });
+}
+
+int64_t longest(std::span<const std::vector<int64_t>> prompts) {
+  size_t out = 0;
+  for (const auto& prompt : prompts) out = std::max(out, prompt.size());
+  return static_cast<int64_t>(out);
+}
+
 // [rows, columns] of an integer type.
 Literal integers(DType dtype, const Dims& dims, const std::vector<int64_t>& values) {
   return Literal::from(dtype, dims, std::span<const int64_t>(values));
 }
 
-// The places [start, start + count) of prompts of one length, padded to a program's number of tokens; rows that no
-// prompt is left for are as the first.
-Literal piece(std::span<const std::vector<int64_t>> prompts, int64_t rows, int64_t start, int64_t count, int32_t pad) {
+// A piece of prompts: what ModelRunner takes of them.
+struct Piece {
+  Literal ids;
+  std::vector<int64_t> start, last;
+};
+
+// The places [begin, begin + count) of prompts, padded to a program's number of tokens; rows that no prompt is left for
+// are as the first. Prompts of one length have one `start` and `last`.
+Piece piece(std::span<const std::vector<int64_t>> prompts, int64_t rows, int64_t begin, int64_t count, int32_t pad) {
   const int64_t width = round_up(count, 16);
+  Piece out;
   std::vector<int64_t> ids;
   for (int64_t row = 0; row < rows; ++row) {
     const auto& prompt = prompts[row < static_cast<int64_t>(prompts.size()) ? static_cast<size_t>(row) : 0];
-    ids.insert(ids.end(), prompt.begin() + start, prompt.begin() + start + count);
+    const int64_t start = std::min(begin, static_cast<int64_t>(prompt.size()));
+    const int64_t end = std::min(begin + count, static_cast<int64_t>(prompt.size()));
+    ids.insert(ids.end(), prompt.begin() + start, prompt.begin() + end);
     ids.resize(static_cast<size_t>((row + 1) * width), pad);
+    out.start.push_back(start);
+    out.last.push_back(end - start - 1);
   }
-  return integers(DType::i32, {rows, width}, ids);
+  out.ids = Literal::from(DType::i32, {rows, width}, std::span<const int64_t>(ids));
+  if (!is_ragged(prompts)) {
+    out.start.resize(1);
+    out.last.resize(1);
+  }
+  return out;
 }
 
 // The keys u32 [rows,2]: the words of each seed, high first.
@@ -70,13 +97,13 @@ Literal seed_keys(const std::vector<int64_t>& seeds, int64_t rows) {
   return integers(DType::u32, {rows, 2}, words);
 }
 
-// Calls extend(ids, start, last) for the pieces of the prompts, in order.
+// Calls extend(piece, begin, end) for the places [begin, end) of the prompts, in order.
 template <class F>
 void prefill(std::span<const std::vector<int64_t>> prompts, int64_t rows, int32_t pad, F&& extend) {
-  const auto length = static_cast<int64_t>(prompts[0].size());
-  for (int64_t start = 0; start < length; start += Generator::kPrefillTokens) {
-    const int64_t count = std::min(Generator::kPrefillTokens, length - start);
-    extend(piece(prompts, rows, start, count, pad), start, count - 1);
+  const int64_t length = longest(prompts);
+  for (int64_t begin = 0; begin < length; begin += Generator::kPrefillTokens) {
+    const int64_t count = std::min(Generator::kPrefillTokens, length - begin);
+    extend(piece(prompts, rows, begin, count, pad), begin, begin + count);
   }
 }
 
@@ -133,40 +160,67 @@ std::vector<int64_t> Generator::prompt_tokens(std::string_view prompt) const {
   return out;
 }
 
-void Generator::prepare(int64_t rows, int64_t prompt_length, const GenerateOptions& options, int64_t count) {
-  const int64_t max_length = cache_length(prompt_length, options.max_tokens);
+void Generator::prepare(ModelRunner::Key key, int64_t prompt_length, const GenerateOptions& options) {
+  const auto compile = [&](int64_t num_tokens) {
+    key.num_tokens = num_tokens;
+    runner_->prepare(key);
+  };
   const int64_t rest = prompt_length % kPrefillTokens;
-  if (prompt_length >= kPrefillTokens) runner_->prepare(rows, kPrefillTokens, max_length, count);
-  if (rest > 0) runner_->prepare(rows, round_up(rest, 16), max_length, count);
-  if (options.max_tokens > 1) runner_->prepare(rows, 1, max_length, count);
+  if (prompt_length >= kPrefillTokens) compile(kPrefillTokens);
+  if (rest > 0) compile(round_up(rest, 16));
+  if (options.max_tokens > 1) compile(1);
+}
+
+std::vector<int64_t> Generator::first_tokens(const Texts& texts, SequenceBatch& batch, const Array& numbers,
+                                             const Array& keys) {
+  std::vector<int64_t> out(static_cast<size_t>(batch.rows));
+  prefill(texts.prompts, batch.rows, tokenizer_->pad_id(), [&](const Piece& piece, int64_t begin, int64_t end) {
+    const Array next = runner_->sample(batch, {runner_->put(piece.ids), piece.start, piece.last}, numbers, keys);
+    Literal tokens;
+    for (size_t row = 0; row < out.size(); ++row) {
+      const auto& prompt = texts.prompts[row < texts.prompts.size() ? row : 0];
+      const auto length = static_cast<int64_t>(prompt.size());
+      if (length > end || length <= begin) continue;
+      if (tokens.size() == 0) tokens = next.to_literal();
+      out[row] = tokens.as_int(static_cast<int64_t>(row));
+    }
+  });
+  return out;
 }
 
 std::vector<GenerateResult> Generator::write(Texts texts, const GenerateOptions& options) {
-  const auto length = static_cast<int64_t>(texts.prompts[0].size());
+  const int64_t length = longest(texts.prompts);
   const int64_t rows = round_up(static_cast<int64_t>(texts.prompts.size()), 1);
-  prepare(rows, length, options, 0);
-  SequenceBatch batch = runner_->start(rows, cache_length(length, options.max_tokens));
+  const int64_t max_length = cache_length(length, options.max_tokens);
+  const bool ragged = is_ragged(texts.prompts);
+  prepare({rows, 0, max_length, 0, ragged}, length, options);
+  SequenceBatch batch = runner_->start(rows, max_length);
   const Array numbers = runner_->put(options.sampling.packed()), keys = runner_->put(seed_keys(texts.seeds, rows));
 
   const double began = steady_seconds();
-  Array next;
-  prefill(texts.prompts, rows, tokenizer_->pad_id(), [&](const Literal& ids, int64_t start, int64_t last) {
-    next = runner_->sample(batch, {runner_->put(ids), start, last}, numbers, keys);
-  });
-  Literal tokens = next.to_literal();
+  std::vector<int64_t> tokens = first_tokens(texts, batch, numbers, keys);
   const double prefilled = steady_seconds();
   // Whether any of them goes on with its token.
   const auto push = [&] {
     bool going = false;
     for (size_t row = 0; row < texts.writers.size(); ++row) {
       TextWriter& writer = texts.writers[row];
-      if (!writer.done()) going = writer.push(tokens.as_int(static_cast<int64_t>(row))) || going;
+      if (!writer.done()) going = writer.push(tokens[row]) || going;
     }
     return going;
   };
-  for (int64_t place = length; push(); ++place) {
-    next = runner_->sample(batch, {next, place, 0}, numbers, keys);
-    tokens = next.to_literal();
+  std::vector<int64_t> places;
+  for (int64_t row = 0; row < (ragged ? rows : 1); ++row) {
+    const auto at = static_cast<size_t>(row);
+    places.push_back(static_cast<int64_t>(texts.prompts[at < texts.prompts.size() ? at : 0].size()));
+  }
+  const std::vector<int64_t> last(places.size(), 0);
+  Array next = runner_->put(integers(DType::i32, {rows, 1}, tokens));
+  while (push()) {
+    next = runner_->sample(batch, {next, places, last}, numbers, keys);
+    const Literal made = next.to_literal();
+    for (size_t row = 0; row < tokens.size(); ++row) tokens[row] = made.as_int(static_cast<int64_t>(row));
+    for (int64_t& place : places) ++place;
   }
   const double decoded = steady_seconds();
 
@@ -188,15 +242,7 @@ BeamOptions beam_options(const GenerateOptions& options, const Tokenizer& tokeni
       out.end_tokens.push_back(token);
     }
   }
-  if (options.stop.empty()) return out;
-  const bool first = std::all_of(prompt.begin(), prompt.end(),
-                                 [&](int64_t token) { return tokenizer.is_special(static_cast<int32_t>(token)); });
-  out.is_end = [stops = options.stop, first, &tokenizer](std::span<const int32_t> tokens) {
-    const std::string text = tokenizer.decode(tokens, first);
-    // A stop may end inside of the last token.
-    return std::any_of(stops.begin(), stops.end(),
-                       [&](const std::string& stop) { return text.find(stop) != std::string::npos; });
-  };
+  if (!options.stop.empty()) out.stop.emplace(tokenizer, prompt, options.stop);
   return out;
 }
 
@@ -248,8 +294,9 @@ GenerateResult Generator::search(const std::vector<int64_t>& prompt, const Gener
   const int64_t rows = options.num_beams, length = static_cast<int64_t>(prompt.size());
   const auto ends = static_cast<int64_t>(beams.end_tokens.size());
   const int64_t count = rows * std::min(1 + ends, runner_->vocab_size());
-  prepare(rows, length, options, count);
-  SequenceBatch batch = runner_->start(rows, cache_length(length, options.max_tokens));
+  const int64_t max_length = cache_length(length, options.max_tokens);
+  prepare({rows, 0, max_length, count, false}, length, options);
+  SequenceBatch batch = runner_->start(rows, max_length);
   ModelRunner::Ranked ranked;
   const auto step = [&](const NextTokens& next, const BeamRows& from) {
     const Array parents = runner_->put(integers(DType::i32, {rows}, from.parents));
@@ -258,14 +305,14 @@ GenerateResult Generator::search(const std::vector<int64_t>& prompt, const Gener
   };
 
   const double began = steady_seconds();
-  prefill(std::span(&prompt, 1), rows, pad, [&](const Literal& ids, int64_t start, int64_t last) {
-    step({runner_->put(ids), start, last}, BeamRows(search, rows, pad));
+  prefill(std::span(&prompt, 1), rows, pad, [&](const Piece& piece, int64_t, int64_t) {
+    step({runner_->put(piece.ids), piece.start, piece.last}, BeamRows(search, rows, pad));
   });
   search.advance(read_candidates(ranked, runner_->vocab_size()));
   const double prefilled = steady_seconds();
   for (int64_t place = length; !search.done(); ++place) {
     const BeamRows from(search, rows, pad);
-    step({runner_->put(integers(DType::i32, {rows, 1}, from.tokens)), place, 0}, from);
+    step({runner_->put(integers(DType::i32, {rows, 1}, from.tokens)), {place}, {0}}, from);
     search.advance(read_candidates(ranked, runner_->vocab_size()));
   }
   GenerateResult result = text_of(search.best(), {*tokenizer_, prompt, options}, tokenizer_->eos_id());
@@ -293,27 +340,27 @@ std::vector<GenerateResult> Generator::generate_all(std::span<const std::string>
   options.check(runner_->vocab_size());
   std::vector<GenerateResult> results(prompts.size());
   std::vector<std::vector<int64_t>> tokens;
-  std::map<size_t, std::vector<size_t>> by_length;
+  std::vector<size_t> order(prompts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
   for (size_t i = 0; i < prompts.size(); ++i) {
     tokens.push_back(prompt_tokens(prompts[i]));
     check_length(*runner_, static_cast<int64_t>(tokens[i].size()), options.max_tokens);
     if (options.num_beams > 1) results[i] = generate(prompts[i], options);
-    by_length[tokens[i].size()].push_back(i);
   }
   if (options.num_beams > 1) return results;
-  for (const auto& [length, all] : by_length) {
-    for (size_t first = 0; first < all.size(); first += kMaxRows) {
-      const size_t end = std::min(all.size(), first + kMaxRows);
-      const std::span<const size_t> rows = std::span(all).subspan(first, end - first);
-      Texts texts;
-      for (const size_t i : rows) {
-        texts.prompts.push_back(tokens[i]);
-        texts.seeds.push_back(static_cast<int64_t>(static_cast<uint64_t>(options.sampling.seed) + i));
-        texts.writers.emplace_back(*tokenizer_, tokens[i], options);
-      }
-      std::vector<GenerateResult> written = write(std::move(texts), options);
-      for (size_t row = 0; row < rows.size(); ++row) results[rows[row]] = std::move(written[row]);
+  // Prompts of like length go together, so that little of a cache is empty.
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return tokens[a].size() > tokens[b].size(); });
+  for (size_t first = 0; first < order.size(); first += kMaxRows) {
+    const std::span<const size_t> rows =
+        std::span(order).subspan(first, std::min<size_t>(kMaxRows, order.size() - first));
+    Texts texts;
+    for (const size_t i : rows) {
+      texts.prompts.push_back(tokens[i]);
+      texts.seeds.push_back(static_cast<int64_t>(static_cast<uint64_t>(options.sampling.seed) + i));
+      texts.writers.emplace_back(*tokenizer_, tokens[i], options);
     }
+    std::vector<GenerateResult> written = write(std::move(texts), options);
+    for (size_t row = 0; row < rows.size(); ++row) results[rows[row]] = std::move(written[row]);
   }
   return results;
 }

@@ -19,7 +19,7 @@ namespace tenon {
 
 // A model of text, unrolled for decoding, on one device. The prompt goes in by pieces of up
 // to kPrefillTokens; programs are compiled once for each power of two of a piece's and of the sequence's length, and of
-// the number of texts.
+// the number of texts, and for prompts of one length and of several.
 class Generator {
  public:
   static constexpr int64_t kPrefillTokens = 256;
@@ -48,15 +48,15 @@ class Generator {
   // `invalid_argument` or `unsupported` naming the option.
   GenerateResult generate(std::string_view prompt, const GenerateOptions& options,
                           const std::function<void(std::string_view)>& on_text = {});
-  // One text a prompt; text i has the seed options.sampling.seed + i. Prompts of one length are written together, up to
-  // kMaxRows of them; what is drawn for one doesn't depend on the others. Beam search takes one after another.
+  // One text a prompt; text i has the seed options.sampling.seed + i. Up to kMaxRows prompts, of any lengths, are
+  // written together; what is drawn for one doesn't depend on the others. Beam search takes one after another.
   std::vector<GenerateResult> generate_all(std::span<const std::string> prompts, const GenerateOptions& options);
 
   // Of the program that ran last; zeros before the first. `alias` is the whole cache: it is donated, written in place.
   const pjrt::MemoryStats& memory() const { return runner_->memory(); }
 
  private:
-  // Texts behind prompts of one length, with a seed each.
+  // Texts behind prompts, with a seed each.
   struct Texts {
     std::vector<std::vector<int64_t>> prompts;
     std::vector<int64_t> seeds;
@@ -65,7 +65,10 @@ class Generator {
   std::vector<int64_t> prompt_tokens(std::string_view prompt) const;
   std::vector<GenerateResult> write(Texts texts, const GenerateOptions& options);
   GenerateResult search(const std::vector<int64_t>& prompt, const GenerateOptions& options);
-  void prepare(int64_t rows, int64_t prompt_length, const GenerateOptions& options, int64_t count);
+  // Compiles what texts behind prompts of up to this length need.
+  void prepare(ModelRunner::Key key, int64_t prompt_length, const GenerateOptions& options);
+  // Reads the prompts; the token behind each.
+  std::vector<int64_t> first_tokens(const Texts& texts, SequenceBatch& batch, const Array& numbers, const Array& keys);
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<ModelRunner> runner_;

@@ -38,6 +38,10 @@ class ScriptedModel final : public LanguageModel {
   }
   std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                       const Tensor& last) const override {
+    if (start.rank() == 1) {  // rows of different lengths
+      const Tensor id = take_along(ids, expand_dims(maximum(last, zeros_like(last)), 1), 1);
+      return {cache, take(table(), squeeze(id, 1))};
+    }
     const Tensor zero = zeros({DType::i32, {}});
     const Tensor all = dynamic_update_slice(cache.at("ids"), ids, std::vector<Tensor>{zero, start});
     const Tensor id = dynamic_slice(all, std::vector<Tensor>{zero, start + last}, {ids.dim(0), 1});
@@ -337,6 +341,42 @@ TEST_F(GeneratorTest, TextsOfABatchAreThoseOfEachAlone) {
   }
   EXPECT_NE(all[0].tokens, all[2].tokens);
   EXPECT_TRUE(g.generate_all({}, options).empty());
+}
+
+// Prompts of one piece and of several, which end at the end of a piece and elsewhere, greedy and drawn.
+TEST_F(GeneratorTest, SlowPromptsOfDifferentLengthsAreWrittenTogether) {
+  Generator g = tiny();
+  const auto piece = static_cast<size_t>(Generator::kPrefillTokens);
+  const std::vector<std::string> prompts{"", text_of(piece - 1), "It is", text_of(piece + 9)};
+  for (const double temperature : {0.0, 0.8}) {
+    const GenerateOptions options = with(8, {.temperature = temperature, .repetition_penalty = 1.2, .seed = 3});
+    const std::vector<GenerateResult> all = g.generate_all(prompts, options);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      GenerateOptions alone = options;
+      alone.sampling.seed = 3 + static_cast<int64_t>(i);
+      EXPECT_EQ(all[i].tokens, g.generate(prompts[i], alone).tokens) << prompts[i].size();
+    }
+    // In other company.
+    const std::vector<std::string> two{prompts[0], prompts[3]};
+    EXPECT_EQ(g.generate_all(two, options)[0].tokens, all[0].tokens);
+  }
+}
+
+TEST_F(GeneratorTest, PromptsOfDifferentLengthsStopApart) {
+  Generator g = scripted({'a', 'b', 'c', 'd', kEosToken});
+  const std::vector<std::string> prompts{"xxb", "a", "xxxxc"};
+  GenerateOptions options = greedy(5);
+  options.stop = {"d"};
+  auto all = g.generate_all(prompts, options);
+  EXPECT_EQ(all[0].text, "c");
+  EXPECT_EQ(all[1].text, "bc");
+  EXPECT_EQ(all[2].text, "");
+  for (const auto& result : all) EXPECT_EQ(result.finish, FinishReason::stop_string);
+  all = g.generate_all(prompts, greedy(2));
+  EXPECT_EQ(all[0].text, "cd");
+  EXPECT_EQ(all[0].finish, FinishReason::max_tokens);
+  EXPECT_EQ(all[2].text, "d");
+  EXPECT_EQ(all[2].finish, FinishReason::end_token);
 }
 
 TEST_F(GeneratorTest, TextsOfABatchEndApart) {

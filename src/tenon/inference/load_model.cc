@@ -77,7 +77,7 @@ std::shared_ptr<const Tokenizer> load_tokenizer(const OpenedCheckpoint& checkpoi
 std::vector<StateArray> state_arrays(const Module& model) {
   std::vector<StateArray> out;
   for (const ParamInfo& info : describe_state(model)) {
-    out.push_back({info.path, info.logical_shape(), info.stack, info.partition});
+    out.push_back({info.path, info.logical_shape(), info.stack, info.partition, MemoryKind::device, info.dtype});
   }
   return out;
 }

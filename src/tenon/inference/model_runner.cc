@@ -5,6 +5,7 @@
 #include "tenon/inference/sampling.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/functional.h"
+#include "tenon/nn/transformer/sequence.h"
 
 namespace tenon {
 namespace {
@@ -44,7 +45,7 @@ Tensor without_special(Tensor logits, const Tokenizer& tokenizer) {
 // `counts` f32 [B,V] with the tokens `ids` [B,T] up to `last` counted.
 Tensor count_tokens(const Tensor& counts, const Tensor& ids, const Tensor& last) {
   const Tensor place = iota({DType::i32, ids.dims()}, 1);
-  const Tensor live = convert(less_equal(place, broadcast_to(last, ids.dims())), DType::f32);
+  const Tensor live = convert(less_equal(place, broadcast_to(column_of(last, ids.dim(0)), ids.dims())), DType::f32);
   return scatter_add_along(counts, ids, live, 1);
 }
 
@@ -143,7 +144,7 @@ const Jitted& ModelRunner::program(const Key& key) {
   ProgramSpec spec;
   spec.num_donated = types.size();
   for (const Array& p : params_) types.push_back(p.type());
-  const TensorType i32{DType::i32, {}};
+  const TensorType i32{DType::i32, key.ragged ? Dims{R} : Dims{}};
   for (const TensorType& t : {TensorType{DType::i32, {R, key.num_tokens}}, i32, i32}) types.push_back(t);
   if (key.count > 0) {
     for (const TensorType& t : {TensorType{DType::i32, {R}}, TensorType{DType::f32, {R}}}) types.push_back(t);
@@ -154,10 +155,6 @@ const Jitted& ModelRunner::program(const Key& key) {
   return programs_.emplace(key, jit(backend_, types, traced, spec, &cache_)).first->second;
 }
 
-void ModelRunner::prepare(int64_t rows, int64_t num_tokens, int64_t max_length, int64_t count) {
-  program({rows, num_tokens, max_length, count});
-}
-
 std::vector<Array> ModelRunner::run(const Key& key, std::vector<Array>& state, const NextTokens& next,
                                     std::span<const Array> rest) {
   const Jitted& jitted = program(key);
@@ -166,7 +163,10 @@ std::vector<Array> ModelRunner::run(const Key& key, std::vector<Array>& state, c
   std::vector<Array> args = std::move(state);
   args.insert(args.end(), params_.begin(), params_.end());
   args.push_back(next.ids);
-  for (const int64_t v : {next.start, next.last}) args.push_back(put(Literal::scalar_int(DType::i32, v)));
+  for (const std::vector<int64_t>& v : {next.start, next.last}) {
+    const Dims dims = key.ragged ? Dims{key.rows} : Dims{};
+    args.push_back(put(Literal::from(DType::i32, dims, std::span<const int64_t>(v))));
+  }
   args.insert(args.end(), rest.begin(), rest.end());
   std::vector<Array> out = jitted(args);
   state.assign(out.begin(), out.begin() + num_state);
@@ -174,13 +174,13 @@ std::vector<Array> ModelRunner::run(const Key& key, std::vector<Array>& state, c
 }
 
 Array ModelRunner::sample(SequenceBatch& batch, const NextTokens& next, const Array& numbers, const Array& keys) {
-  const Key key{batch.rows, next.ids.type().dims[1], batch.max_length, 0};
+  const Key key{batch.rows, next.ids.type().dims[1], batch.max_length, 0, next.start.size() > 1};
   return run(key, batch.state, next, std::vector<Array>{numbers, keys})[0];
 }
 
 ModelRunner::Ranked ModelRunner::rank(SequenceBatch& batch, const NextTokens& next, const Array& parents,
                                       const Array& scores, int64_t count) {
-  const Key key{batch.rows, next.ids.type().dims[1], batch.max_length, count};
+  const Key key{batch.rows, next.ids.type().dims[1], batch.max_length, count, false};
   const std::vector<Array> out = run(key, batch.state, next, std::vector<Array>{parents, scores});
   return {out[0], out[1]};
 }

@@ -16,20 +16,22 @@
 
 namespace tenon {
 
-// Sequences that are equally long, one a row: the model's cache, and f32 [rows,V], how often each token is in a row.
+// Sequences, one a row: the model's cache, and f32 [rows,V], how often each token is in a row.
 struct SequenceBatch {
   int64_t rows = 1, max_length = 0;
   std::vector<Array> state;
 };
 
 // Tokens i32 [rows,T] that come next in every row. The first of them is at place `start`, the last that counts at
-// `start + last`; what is behind it is padding.
+// `start + last`; what is behind it is padding. Both are one number for all rows, or one a row; then a row whose `last`
+// is -1 takes none.
 struct NextTokens {
   Array ids;
-  int64_t start = 0, last = 0;
+  std::vector<int64_t> start{0}, last{0};
 };
 
-// Programs are compiled once for each number of rows, of tokens, longest sequence and kind. Caches are donated: what a
+// Programs are compiled once for each number of rows, of tokens, longest sequence and kind, and apart for rows of
+// different lengths. Caches are donated: what a
 // call makes takes the place of what it was given.
 class ModelRunner {
  public:
@@ -52,17 +54,19 @@ class ModelRunner {
   };
   Ranked rank(SequenceBatch& batch, const NextTokens& next, const Array& parents, const Array& scores, int64_t count);
 
-  // Compiles what `sample` (count 0) or `rank` runs.
-  void prepare(int64_t rows, int64_t num_tokens, int64_t max_length, int64_t count);
+  struct Key {
+    int64_t rows, num_tokens, max_length;
+    int64_t count = 0;    // 0: sample; otherwise that of rank
+    bool ragged = false;  // whether start and last are one a row
+    auto operator<=>(const Key&) const = default;
+  };
+  // Compiles what `sample` or `rank` runs.
+  void prepare(const Key& key) { program(key); }
   Array put(const Literal& value) const;
   // Of the program that ran last; zeros before the first.
   const pjrt::MemoryStats& memory() const { return memory_; }
 
  private:
-  struct Key {
-    int64_t rows, num_tokens, max_length, count;
-    auto operator<=>(const Key&) const = default;
-  };
   // What a program computes: state…, parameters…, ids, start, last, then of `sample` numbers and keys, of `rank`
   // parents and scores -> state…, then the results of either. The state is the cache and, of `sample`, the counts.
   std::vector<Tensor> body(const Key& key, const std::vector<std::string>& cache_names,

@@ -24,7 +24,7 @@ Tensor penalize_repetition(const Tensor& logits, const Tensor& counts, const Ten
 Tensor keep_likely(const Tensor& scaled, const SamplingNumbers& numbers);
 
 // The next token i32 [B] from logits f32 [B,V]: the most likely where the temperature is 0, else drawn. `keys` u32
-// [B,2], `position` an i32 scalar: a row's draw depends on its key, position and logits alone. Gumbel-max:
+// [B,2], `position` i32 [] or [B]: a row's draw depends on its key, position and logits alone. Gumbel-max:
 // argmax(logits / temperature - log(-log(uniform))).
 Tensor sample_token(const Tensor& logits, const SamplingNumbers& numbers, const Tensor& keys, const Tensor& position);
 

@@ -25,7 +25,8 @@ Tensor token_at(const Tensor& x, const Tensor& index) {
     const Tensor zero = zeros({DType::i32, {}});
     return squeeze(dynamic_slice(x, std::vector<Tensor>{zero, index, zero}, {B, 1, D}), 1);
   }
-  const Tensor places = broadcast_to(expand_dims(column_of(index, B), 2), {B, 1, D});
+  const Tensor inside = maximum(index, zeros_like(index));
+  const Tensor places = broadcast_to(expand_dims(column_of(inside, B), 2), {B, 1, D});
   return squeeze(take_along(x, places, 1), 1);
 }
 

@@ -26,7 +26,9 @@ struct SequenceInfo {
 // The next tokens x [B,T,D] of sequences that are being written. Each is a scalar, or one a row.
 struct DecodeStep {
   Tensor start;  // i32 [] or [B]: tokens before x
-  Tensor count;  // i32 [] or [B]: how many of x are there, 1 … T; what is behind them is padding
+  // i32 [] or [B]: how many of x are there, 1 … T, one a row also 0; what is behind them is padding. A row without any
+  // stays as it is, and what is computed for it means nothing.
+  Tensor count;
   TENON_TREE(start, count)
 };
 
@@ -41,7 +43,7 @@ struct CacheSizes {
 Tensor column_of(const Tensor& x, int64_t batch_size);
 // i32 [B,T]: places of the tokens of a step in their sequences.
 Tensor step_positions(const DecodeStep& step, int64_t batch_size, int64_t num_tokens);
-// Of x [B,T,D] the token at `index` (i32 [] or [B]) of each row: [B,D].
+// Of x [B,T,D] the token at `index` (i32 [] or [B]; below 0: the first) of each row: [B,D].
 Tensor token_at(const Tensor& x, const Tensor& index);
 
 }  // namespace tenon
