@@ -23,6 +23,17 @@ Literal crop(const Literal& stored, const Dims& offset, const Dims& size, const 
   return out;
 }
 
+bool is_kept(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; }
+
+// Whether a tensor of a file can be read as `expected`.
+bool readable(const TensorType& got, const TensorType& expected) {
+  return got.dims == expected.dims && (got.dtype == expected.dtype || (is_kept(got.dtype) && is_kept(expected.dtype)));
+}
+
+Literal in_dtype(DType dtype, Literal value) {
+  return value.dtype() == dtype ? std::move(value) : Literal::from(dtype, value.dims(), value.to_doubles());
+}
+
 // What a device holds of the stored array: zeros where `slice` is padding, the rest from files.
 Literal read_shard(const StateArray& array, const std::vector<std::string>& names, const ArraySlice& slice,
                    const OpenedCheckpoint& checkpoint) {
@@ -30,12 +41,12 @@ Literal read_shard(const StateArray& array, const std::vector<std::string>& name
   for (size_t i = 0; i < logical.size.size(); ++i) {
     logical.size[i] = std::clamp<int64_t>(array.shape[i] - slice.offset[i], 0, slice.size[i]);
   }
-  Literal shard(TensorType{DType::f32, slice.size});
+  Literal shard(TensorType{array.dtype, slice.size});
   if (num_elements(logical.size) == 0) return shard;
   ArraySlice to{Dims(slice.size.size(), 0), logical.size};
   const auto copy = [&](const std::string& name, const ArraySlice& from) {
-    const Literal block = checkpoint.read_block(name, from).value();
-    insert_block(block.bytes(), to, slice.size, byte_size(DType::f32), shard.bytes());
+    const Literal block = in_dtype(array.dtype, checkpoint.read_block(name, from).value());
+    insert_block(block.bytes(), to, slice.size, byte_size(array.dtype), shard.bytes());
   };
   if (array.stack == 0) {
     copy(names[0], logical);
@@ -60,7 +71,7 @@ std::string list(const std::vector<std::string>& items) {
 
 }  // namespace
 
-TensorType StateArray::stored_type(const Mesh& mesh) const { return {DType::f32, mesh.padded_dims(shape, partition)}; }
+TensorType StateArray::stored_type(const Mesh& mesh) const { return {dtype, mesh.padded_dims(shape, partition)}; }
 
 std::vector<std::pair<std::string, Literal>> to_file_tensors(const StateArray& array, const Literal& stored) {
   const std::vector<std::string> names = layer_names(array.name, array.stack);
@@ -91,7 +102,7 @@ TreeDifference compare_tree(std::span<const StateArray> arrays, const OpenedChec
   std::map<std::string, TensorType> expected;
   for (const StateArray& array : arrays) {
     for (const std::string& name : layer_names(array.name, array.stack)) {
-      if (selected(name)) expected[name] = {DType::f32, tensor_shape(array)};
+      if (selected(name)) expected[name] = {array.dtype, tensor_shape(array)};
     }
   }
   TreeDifference out;
@@ -103,7 +114,7 @@ TreeDifference compare_tree(std::span<const StateArray> arrays, const OpenedChec
       continue;
     }
     const TensorType got = checkpoint.type(name).value();
-    if (got != it->second) {
+    if (!readable(got, it->second)) {
       out.types.push_back(fmt::format("{} ({}, expected {})", name, to_string(got), to_string(it->second)));
     }
     expected.erase(it);
@@ -125,10 +136,10 @@ void check_compatible(std::span<const StateArray> arrays, const OpenedCheckpoint
 Array restore_array(const StateArray& array, const OpenedCheckpoint& checkpoint,
                     const std::shared_ptr<const Backend>& backend, const Mesh& mesh) {
   const std::vector<std::string> names = layer_names(array.name, array.stack);
-  const TensorType expected{DType::f32, tensor_shape(array)};
+  const TensorType expected{array.dtype, tensor_shape(array)};
   for (const std::string& name : names) {
     const TensorType got = checkpoint.type(name).value();
-    if (got == expected) continue;
+    if (readable(got, expected)) continue;
     throw Error(ErrorCode::incompatible, "a tensor of another type")
         .at(name)
         .got(to_string(got))

@@ -18,14 +18,16 @@
 
 namespace tenon {
 
-// One f32 array of the state. In the name of a stacked one, the component "k::p" says that row r is layer r * p + k:
-// "decoder.layers.1::2.scale" is "decoder.layers.1.scale", "decoder.layers.3.scale", … in files.
+// One array of the state, f32 or bf16; a file may hold the other, which is converted. In the name of a stacked one, the
+// component "k::p" says that row r is layer r * p + k: "decoder.layers.1::2.scale" is "decoder.layers.1.scale",
+// "decoder.layers.3.scale", … in files.
 struct StateArray {
   std::string name;
   Dims shape;         // logical, stack included
   int64_t stack = 0;  // layers in front; 0: none
   PartitionSpec partition;
   MemoryKind memory = MemoryKind::device;
+  DType dtype = DType::f32;
   // As programs hold it on `mesh`: padded.
   TensorType stored_type(const Mesh& mesh) const;
 };

@@ -58,8 +58,7 @@ DType computable(DType dtype, const std::string& path) {
       .at(path)
       .got(std::string(to_string(dtype)))
       .expected("f32, bf16 or f64")
-      .hint(dtype == DType::f16 ? "use bf16: the range of f16 is too small for gradients without scaling the loss"
-                                : "set compute_dtype to one of these");
+      .hint(dtype == DType::f16 ? kNoFloat16 : "set compute_dtype to one of these");
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ class Context {
   const std::string& path() const { return path_; }
   Context* parent() const { return parent_; }
   bool training() const { return training_; }
+  void set_training(bool training) { training_ = training; }
   DType compute_dtype() const { return compute_dtype_; }
   // The stored array `name` of this module; throws `missing_field`.
   Tensor state(std::string_view name) const;
@@ -111,6 +112,27 @@ class [[nodiscard]] ResumeContext {
  private:
   Context* previous_;
   Mark mark_;
+};
+
+// What is called in `context` doesn't train while this lives, and nothing that it collects is kept.
+class [[nodiscard]] EvaluatingContext {
+ public:
+  explicit EvaluatingContext(Context& context)
+      : context_(context), training_(context.training()), collected_(context.collected()) {
+    context_.set_training(false);
+    context_.set_collected(&dropped_);
+  }
+  ~EvaluatingContext() {
+    context_.set_training(training_);
+    context_.set_collected(&collected_);
+  }
+  EvaluatingContext(const EvaluatingContext&) = delete;
+
+ private:
+  Context& context_;
+  bool training_;
+  Collected& collected_;
+  Collected dropped_;
 };
 
 // Whether the current call trains (dropout on, statistics updated).

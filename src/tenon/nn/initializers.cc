@@ -71,7 +71,7 @@ Nest init_state(const Module& root, const Tensor& key, const Mesh& mesh) {
     const Dims padded = mesh.padded_dims(value.dims(), info.partition);
     Dims high;
     for (size_t d = 0; d < padded.size(); ++d) high.push_back(padded[d] - value.dims()[d]);
-    value = pad(value, zeros({DType::f32, {}}), Dims(high.size(), 0), high);
+    value = convert(pad(value, zeros({DType::f32, {}}), Dims(high.size(), 0), high), info.dtype);
   }
   return state;
 }

@@ -72,9 +72,8 @@ std::string layers_document() {
       "# Layers\n\nWritten from the registry by `src/tenon/nn/layers_docs_test.cc`; `tenon config doc NAME` says the "
       "same. "
       "Shapes, units and\nsources stand beside each class in `src/tenon/nn`. Fields that a parent sets are marked "
-      "required. Every module has\n`remat` (what the backward pass keeps of it) and `compute_dtype` (what its "
-      "parameters "
-      "are read in).\n";
+      "required. Every module has\n`remat` (what the backward pass keeps of it), `compute_dtype` (what its parameters "
+      "are read in) and `param_dtype`\n(what they are stored in).\n";
   std::map<std::string, std::vector<const ConfigType*>> groups;
   for (const ConfigType* type : registry.implementations(module))
     groups[std::string(type->base()->name())].push_back(type);

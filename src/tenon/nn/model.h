@@ -23,6 +23,8 @@ class Model : public Module {
   virtual std::string_view unit() const { return "tokens"; }
   // Of what an evaluation measures, the number that sums up a run in its last line.
   virtual std::string_view headline() const { return "bits_per_byte"; }
+  // Whether an example's loss depends on the others of its batch: then gradients aren't accumulated over microbatches.
+  virtual bool mixes_examples() const { return false; }
 
  protected:
   explicit Model(const Config& config) : Module(config) {}

@@ -11,7 +11,7 @@
 namespace tenon {
 
 TENON_INTERFACE(Module, Configurable, "a part of a model", {"remat", "what the backward pass keeps of this module"},
-                {"compute_dtype", "dtype parameters are read in"})
+                {"compute_dtype", "dtype parameters are read in"}, {"param_dtype", "dtype parameters are stored in"})
 
 Module::~Module() = default;
 
@@ -29,6 +29,13 @@ void Module::check_new_name(std::string_view name) const {
 void Module::add_child(ChildEntry child) {
   check_new_name(child.name);
   children_.push_back(std::move(child));
+}
+
+void Module::freeze(std::string_view child) {
+  const auto entry =
+      std::find_if(children_.begin(), children_.end(), [&](const ChildEntry& c) { return c.name == child; });
+  check(entry != children_.end(), "a child to freeze");
+  entry->frozen = true;
 }
 
 void Module::share(std::string_view name, std::string_view child) { shared_.emplace_back(name, child); }
@@ -79,30 +86,42 @@ struct StackInfo {
   PartitionSpec of_state() const { return axis.names.empty() ? PartitionSpec() : of({}); }
 };
 
-void describe(const Module& module, const std::string& prefix, const StackInfo& stack, bool params,
-              std::vector<ParamInfo>& out) {
+// What a module's parameters have of those above it.
+struct Inherited {
+  std::string prefix;
+  StackInfo stack;
+  DType dtype = DType::f32;
+  bool frozen = false;
+};
+
+void describe(const Module& module, Inherited here, bool params, std::vector<ParamInfo>& out) {
+  if (const auto own = module.param_dtype()) here.dtype = kept_dtype(*own, here.prefix + "param_dtype");
+  const StackInfo& stack = here.stack;
   if (params) {
     for (const Param* p : module.params()) {
       const ParamSpec& spec = p->spec();
-      out.push_back(
-          {prefix + p->name(), p->shape(), stack.size, stack.of(spec.partition), spec.init, spec.decay_scale});
+      out.push_back({here.prefix + p->name(), p->shape(), stack.size, stack.of(spec.partition), spec.init,
+                     spec.decay_scale, !here.frozen, here.dtype});
     }
   } else {
     for (const State* s : module.states()) {
       const Initializer init = s->initial() == 0 ? Initializer() : Initializer(Constant{s->initial()});
-      out.push_back({prefix + s->name(), s->shape(), stack.size, stack.of_state(), init, 0, false, s->source()});
+      out.push_back(
+          {here.prefix + s->name(), s->shape(), stack.size, stack.of_state(), init, 0, false, DType::f32, s->source()});
     }
   }
   const auto* layers = dynamic_cast<const LayerStack*>(&module);
   for (const Module::ChildEntry& child : module.children()) {
     if (child.repeats > 0 && stack.size > 0) {
       throw Error(ErrorCode::unsupported, "a scanned stack inside a scanned stack")
-          .at(prefix + child.name)
+          .at(here.prefix + child.name)
           .hint("give the inner stack form = \"unroll\"");
     }
-    const StackInfo inner =
-        child.repeats == 0 ? stack : StackInfo{child.repeats, layers ? layers->stack_axis() : Axis()};
-    describe(*child.module, prefix + child.name + ".", inner, params, out);
+    Inherited below = here;
+    below.prefix += child.name + ".";
+    if (child.repeats > 0) below.stack = {child.repeats, layers ? layers->stack_axis() : Axis()};
+    below.frozen = here.frozen || child.frozen;
+    describe(*child.module, std::move(below), params, out);
   }
 }
 
@@ -116,8 +135,8 @@ Dims ParamInfo::logical_shape() const {
 
 std::vector<ParamInfo> describe_state(const Module& root) {
   std::vector<ParamInfo> out;
-  describe(root, "", {}, true, out);
-  describe(root, "", {}, false, out);
+  describe(root, {}, true, out);
+  describe(root, {}, false, out);
   return out;
 }
 

@@ -22,7 +22,8 @@ class Module : public Configurable {
   struct Config : AnyConfig {
     RematPolicy remat;
     std::optional<DType> compute_dtype;
-    TENON_FIELDS(remat, compute_dtype)
+    std::optional<DType> param_dtype;  // empty above: f32
+    TENON_FIELDS(remat, compute_dtype, param_dtype)
   };
   ~Module() override;
   Module(const Module&) = delete;
@@ -35,21 +36,26 @@ class Module : public Configurable {
     int64_t repeats = 0;  // 0: not stacked
     int64_t first = 0, period = 1;
     bool indexed = false;  // a layer of a stack: its key folds its number
+    bool frozen = false;   // nothing in it is trained
   };
   const std::vector<ChildEntry>& children() const { return children_; }
   const std::vector<const Param*>& params() const { return params_; }
   const std::vector<const State*>& states() const { return states_; }
   const RematPolicy& remat() const { return remat_; }
   std::optional<DType> compute_dtype() const { return compute_dtype_; }
+  std::optional<DType> param_dtype() const { return param_dtype_; }
   // The child shared under `name`, or null.
   const ChildEntry* find_shared(std::string_view name) const;
 
  protected:
   Module() = default;  // a node without a config of its own
-  explicit Module(const Config& config) : remat_(config.remat), compute_dtype_(config.compute_dtype) {}
+  explicit Module(const Config& config)
+      : remat_(config.remat), compute_dtype_(config.compute_dtype), param_dtype_(config.param_dtype) {}
   // Lets descendants find child `child` under `name` (Shared<I>).
   void share(std::string_view name, std::string_view child);
   void add_child(ChildEntry child);
+  // No parameter of child `child`, or below it, is trained: all are states that no step changes.
+  void freeze(std::string_view child);
 
  private:
   friend class Param;
@@ -61,7 +67,7 @@ class Module : public Configurable {
   void check_new_name(std::string_view name) const;
 
   RematPolicy remat_;
-  std::optional<DType> compute_dtype_;
+  std::optional<DType> compute_dtype_, param_dtype_;
   std::vector<ChildEntry> children_;
   std::vector<const Param*> params_;
   std::vector<const State*> states_;
@@ -116,6 +122,13 @@ class Child {
   decltype(auto) call(M method, A&&... a) const {
     return enter(method, detail::argument(std::forward<A>(a))...);
   }
+  // As `call` where nothing is trained; what it collects is dropped: summaries, auxiliary losses, updates of states.
+  template <class M, class... A>
+  decltype(auto) call_evaluating(M method, A&&... a) const {
+    Context& here = detail::context_of(*parent_, name_);
+    const EvaluatingContext evaluating(here);
+    return enter(method, detail::argument(std::forward<A>(a))...);
+  }
 
  private:
   template <class M, class... A>
@@ -167,10 +180,11 @@ struct ParamInfo {
   Initializer init;
   double decay_scale = 1;
   bool trainable = true;
+  DType dtype = DType::f32;                   // as stored
   StateSource source = StateSource::forward;  // of a state: what its next value comes from
   Dims logical_shape() const;
 };
-// Every Param, then every State, in order of construction.
+// Every Param, then every State, in order of construction. Throws `unsupported` for a dtype that isn't stored.
 std::vector<ParamInfo> describe_state(const Module& root);
 
 }  // namespace tenon

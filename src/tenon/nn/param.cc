@@ -31,6 +31,15 @@ void check_stored(const Tensor& stored, const Dims& shape, const std::string& pa
 
 }  // namespace
 
+DType kept_dtype(DType dtype, const std::string& path) {
+  if (dtype == DType::f32 || dtype == DType::bf16) return dtype;
+  throw Error(ErrorCode::unsupported, "what is kept between steps can't have this dtype")
+      .at(path)
+      .got(std::string(to_string(dtype)))
+      .expected("f32 or bf16")
+      .hint(dtype == DType::f16 ? kNoFloat16 : "choose one of these");
+}
+
 Param::Param(Module* owner, std::string_view name, Dims logical_shape, ParamSpec spec)
     : owner_(owner), name_(name), shape_(std::move(logical_shape)), spec_(std::move(spec)) {
   owner->check_new_name(name);

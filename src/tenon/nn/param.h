@@ -31,7 +31,14 @@ struct ParamSpec {
   double decay_scale = 1;
 };
 
-// A trained array of a module. Stored in f32, padded with zeros to what the mesh divides; read in its logical shape.
+// The hint of errors about f16.
+inline constexpr const char* kNoFloat16 =
+    "use bf16: the range of f16 is too small for gradients without scaling the loss";
+// The dtype of an array that is kept between steps: f32 or bf16. Throws `unsupported` for others.
+DType kept_dtype(DType dtype, const std::string& path);
+
+// A trained array of a module. Stored in f32, or the param_dtype of its module, padded with zeros to what the mesh
+// divides; read in its logical shape.
 class Param {
  public:
   // Fans: the last dimension is out, the others multiply to in; one-dimensional arrays have both equal to their size.
@@ -39,7 +46,7 @@ class Param {
   // Logical shape, compute dtype. Throws `wrong_context` unless the current context is the owner's, `missing_field`
   // when the state lacks it.
   operator Tensor() const;  // NOLINT: implicit by design
-  // Stored dtype (f32).
+  // Stored dtype.
   Tensor full() const;
 
   const std::string& name() const { return name_; }

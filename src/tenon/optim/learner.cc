@@ -1,5 +1,7 @@
 #include "tenon/optim/learner.h"
 
+#include <set>
+
 #include "tenon/base/text.h"
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
@@ -14,7 +16,8 @@ TENON_MODULE(Learner, Configurable, "from gradients to the next parameters",
              {"max_skipped_steps", "skipped steps in a row that end the run"},
              {"skip_spikes", "which gradient norms stand out, so that the step is skipped; none: no finite one"},
              {"ema", "running means of the parameters"},
-             {"offload", "which of the optimizer's arrays lie in host memory"})
+             {"offload", "which of the optimizer's arrays lie in host memory"},
+             {"state_dtypes", "dtypes of what is kept for parameters, by regular expression; else f32"})
 
 Learner::Config::Config() : optimizer(AdamW::Config{}) {}
 
@@ -30,10 +33,12 @@ constexpr const char* kSkippedInARow = "skipped_in_a_row";
 
 std::string mean_name(const ParamInfo& param) { return std::string(Ema::kName) + "." + param.path; }
 
+Tensor in_f32(const Tensor& x) { return convert(x, DType::f32); }
+
 Nest own_state(const Optimizer& optimizer, const ParamInfo& param, const Nest& state) {
   Nest out;
   for (const ParamInfo& array : optimizer.describe(param))
-    out.emplace(array.path, state.at(array.path + "." + param.path));
+    out.emplace(array.path, in_f32(state.at(array.path + "." + param.path)));
   return out;
 }
 
@@ -47,6 +52,25 @@ Tensor global_norm(const Nest& tensors) {
 
 Learner::Learner(const Config& config) : config_(config), optimizer_(build_part("optimizer", config.optimizer)) {
   if (config_.offload) offloaded_ = Regex::compile(config_.offload->arrays).value();
+  for (const auto& [text, dtype] : config.state_dtypes) {
+    Result<Regex> pattern = Regex::compile(text);
+    if (!pattern.ok()) throw Error(pattern.error()).at("state_dtypes");
+    dtype_rules_.push_back({text, std::move(pattern).value(), kept_dtype(dtype, "state_dtypes")});
+  }
+}
+
+std::optional<size_t> Learner::dtype_rule(const std::string& name) const {
+  std::optional<size_t> out;
+  for (size_t i = 0; i < dtype_rules_.size(); ++i) {
+    if (!dtype_rules_[i].pattern.finds(name)) continue;
+    if (out) {
+      throw Error(ErrorCode::invalid_argument, "two patterns match one array")
+          .at("state_dtypes")
+          .got(quote_text(dtype_rules_[*out].text) + " and " + quote_text(dtype_rules_[i].text) + ", " + name);
+    }
+    out = i;
+  }
+  return out;
 }
 
 std::set<std::string> Learner::on_host(const ParamInfo& param) const {
@@ -87,6 +111,7 @@ void Learner::check_parameters(const std::vector<ParamInfo>& params) const {
     e.prefix("optimizer");
     throw;
   }
+  check_dtype_rules(trainable);
   if (!offloaded_ || !offloaded(trainable).empty()) return;
   std::string example;
   for (const ParamInfo& param : trainable) {
@@ -98,6 +123,27 @@ void Learner::check_parameters(const std::vector<ParamInfo>& params) const {
       .expected(example.empty() ? "an optimizer that keeps arrays" : "a match in names such as " + example);
 }
 
+void Learner::check_dtype_rules(const std::vector<ParamInfo>& params) const {
+  const std::set<std::string> host = offloaded(params);
+  std::set<size_t> used;
+  for (const ParamInfo& array : describe(params)) {
+    const auto rule = dtype_rule(array.path);
+    if (!rule) continue;
+    used.insert(*rule);
+    if (!host.contains(array.path)) continue;
+    throw Error(ErrorCode::unsupported, "an array in host memory is f32")
+        .at("state_dtypes")
+        .got(quote_text(dtype_rules_[*rule].text) + ", which fits " + array.path)
+        .hint("take it out of offload.arrays or of state_dtypes");
+  }
+  for (size_t i = 0; i < dtype_rules_.size(); ++i) {
+    if (used.contains(i)) continue;
+    throw Error(ErrorCode::invalid_argument, "nothing that is kept for parameters has such a name")
+        .at("state_dtypes")
+        .got(quote_text(dtype_rules_[i].text));
+  }
+}
+
 std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) const {
   std::vector<ParamInfo> out;
   for (const ParamInfo& param : params) {
@@ -107,6 +153,9 @@ std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) c
       out.push_back(std::move(array));
     }
     if (keeps_mean(param)) out.push_back(like_parameter(param, mean_name(param)));
+  }
+  for (ParamInfo& array : out) {
+    if (const auto rule = dtype_rule(array.path)) array.dtype = dtype_rules_[*rule].dtype;
   }
   if (config_.skip_spikes) {
     for (ParamInfo& info : NormSpikes::describe()) out.push_back(std::move(info));
@@ -124,10 +173,15 @@ Nest Learner::init(const std::vector<ParamInfo>& params, const Nest& values) con
   Nest out{{kSkipped, zeros({DType::f32, {}})}, {kSkippedInARow, zeros({DType::f32, {}})}};
   for (const ParamInfo& param : params) {
     if (!param.trainable) continue;
+    const Tensor value = in_f32(values.at(param.path));
     const std::set<std::string> host = on_host(param);
-    for (const auto& [name, array] : optimizer_->init(param, values.at(param.path)))
-      out.emplace(name + "." + param.path, host.contains(name) ? to_host(array) : array);
-    if (keeps_mean(param)) out.emplace(mean_name(param), values.at(param.path));
+    const auto keep = [&](const std::string& name, const Tensor& array) {
+      const auto rule = dtype_rule(name);
+      out.emplace(name, rule ? convert(array, dtype_rules_[*rule].dtype) : array);
+    };
+    for (const auto& [name, array] : optimizer_->init(param, value))
+      keep(name + "." + param.path, host.contains(name) ? to_host(array) : array);
+    if (keeps_mean(param)) keep(mean_name(param), value);
   }
   if (config_.skip_spikes) {
     for (const ParamInfo& info : NormSpikes::describe()) out.emplace(info.path, zeros({DType::f32, {}}));
@@ -149,7 +203,7 @@ std::pair<Tensor, Nest> Learner::update_one(const OptimizerArgs& args, const Nes
   for (const auto& [name, array] : own) named.emplace(name + "." + args.param.path, array);
   if (keeps_mean(args.param)) {
     const std::string name = mean_name(args.param);
-    const Tensor& before = state.at(name);
+    const Tensor before = in_f32(state.at(name));
     const Tensor mean = Ema::update(before, next, args.scalars.at("ema_decay"), args.num_updates);
     named.emplace(name, keep_unless(args.applied, mean, before));
   }
@@ -179,12 +233,13 @@ Learner::Update Learner::update(const std::vector<ParamInfo>& params, const Nest
 
   for (const ParamInfo& param : params) {
     if (!param.trainable) continue;
-    const Tensor& value = values.at(param.path);
+    const Tensor& stored = values.at(param.path);
+    const Tensor value = in_f32(stored);
     const Nest own = own_state(*optimizer_, param, state);
     const Tensor grad = grads.at(param.path) * factor;
     const auto [next, after] = update_one({param, value, grad, own, scalars, num_updates, out.applied}, state);
-    out.values.emplace(param.path, next);
-    out.state.insert(after.begin(), after.end());
+    out.values.emplace(param.path, convert(next, stored.dtype()));
+    for (const auto& [name, array] : after) out.state.emplace(name, convert(array, state.at(name).dtype()));
   }
   out.state.emplace(kSkipped, out.skipped);
   out.state.emplace(kSkippedInARow, out.skipped_in_a_row);

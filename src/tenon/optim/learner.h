@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "tenon/base/regex.h"
@@ -34,9 +36,13 @@ class Learner final : public Configurable {
     std::optional<Ema> ema;
     // Keeps what the optimizer keeps in host memory.
     std::optional<OptimizerOffload> offload;
+    // The dtype of what is kept for parameters, by a regular expression looked for in its name ("m.<parameter>"):
+    // {"^m\\." = "bf16"}. What none matches is f32. Rules compute in f32 whatever they keep.
+    std::map<std::string, DType> state_dtypes;
     void check(Checker& c) const;
-    TENON_CONFIG(optimizer, learning_rate, clip_global_norm, max_skipped_steps, skip_spikes, ema, offload)
+    TENON_CONFIG(optimizer, learning_rate, clip_global_norm, max_skipped_steps, skip_spikes, ema, offload, state_dtypes)
   };
+  // Throws `unsupported` for a dtype that can't be kept, `invalid_argument` for what isn't a regular expression.
   explicit Learner(const Config& config);
 
   // The counter of skipped steps: what `update` counts as updates is the step less this. A learner that starts anew at
@@ -46,7 +52,8 @@ class Learner final : public Configurable {
   // kept, and those of the optimizer and of NormSpikes.
   StepScalars scalars(int64_t step) const;
   // Throws when the optimizer doesn't fit these parameters, or the offload matches none of its arrays, at a path of its
-  // config.
+  // config; `invalid_argument` when a pattern of state_dtypes fits nothing, or two fit one array; `unsupported` when
+  // one fits an array that is offloaded.
   void check_parameters(const std::vector<ParamInfo>& params) const;
   // What the learner keeps for these parameters (those not trainable are passed over): the optimizer's arrays, named
   // "<name>.<path>" ("m.decoder.emb.weight"), and "skipped" and "skipped_in_a_row", f32 scalars; where
@@ -64,8 +71,8 @@ class Learner final : public Configurable {
     Tensor skipped;           // f32 scalar: steps skipped so far
     Tensor skipped_in_a_row;  // f32 scalar
   };
-  // Traced: one step. `values` and `grads` hold the trainable parameters by path, f32 and as stored; `loss` is an f32
-  // scalar, `step` an i32 scalar counted from 0, `scalars` f32 scalars.
+  // Traced: one step. `values` and `grads` hold the trainable parameters by path, as stored but gradients in f32;
+  // `loss` is an f32 scalar, `step` an i32 scalar counted from 0, `scalars` f32 scalars.
   Update update(const std::vector<ParamInfo>& params, const Nest& values, const Nest& grads, const Nest& state,
                 const Tensor& loss, const Tensor& step, const Nest& scalars) const;
 
@@ -80,12 +87,22 @@ class Learner final : public Configurable {
   bool keeps_mean(const ParamInfo& param) const { return config_.ema && optimizer_->updates(param); }
   // The optimizer's next value and state: as they were where the step isn't applied.
   std::pair<Tensor, Nest> run_optimizer(const OptimizerArgs& args) const;
-  // One parameter's next value and arrays, the same way.
+  // The index of the pattern of state_dtypes that has an array of the state, if one does.
+  std::optional<size_t> dtype_rule(const std::string& name) const;
+  // That every pattern has arrays of its own, which stay on the device.
+  void check_dtype_rules(const std::vector<ParamInfo>& params) const;
+  // One parameter's next value and arrays, the same way, in f32.
   std::pair<Tensor, Nest> update_one(const OptimizerArgs& args, const Nest& state) const;
 
+  struct DTypeRule {
+    std::string text;
+    Regex pattern;
+    DType dtype;
+  };
   Config config_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Regex> offloaded_;
+  std::vector<DTypeRule> dtype_rules_;
 };
 
 // sqrt of the sum of all squares, f32 scalar.

@@ -168,6 +168,32 @@ void expect_adam(double clip) {
 TEST(Learner, AdamWAsWrittenWithoutClipping) { expect_adam(kInf); }
 TEST(Learner, AdamWOfTheClippedGradient) { expect_adam(1); }
 
+double in_bf16(double x) { return Literal::scalar(DType::bf16, x).as_double(0); }
+
+// The rule computes with what it has just made; the next step reads it rounded.
+TEST(Learner, WhatIsKeptInBfloat16IsRoundedBetweenSteps) {
+  Learner::Config c = config(kInf);
+  c.state_dtypes = {{"^m\\.", DType::bf16}};
+  TestRun run(c, {{1, -0.5, 2}, {0.25, -3}});
+  std::vector<Adam> w{{1}, {-0.5}, {2}};
+  double apart = 0;
+  for (size_t i = 0; i < kGrads.size(); ++i) {
+    const double lr = 0.01 * std::min(1.0, static_cast<double>(i + 1) / 3.0);
+    run.step(1, kGrads[i]);
+    for (size_t k = 0; k < 3; ++k) {
+      w[k].step(kGrads[i].w[k], static_cast<int>(i) + 1, lr, 0.1);
+      EXPECT_NEAR(run.w()[k], w[k].p, 2e-6) << "step " << i << ", w " << k;
+      apart = std::max(apart, std::fabs(in_bf16(w[k].m) - w[k].m));
+      w[k].m = in_bf16(w[k].m);
+      EXPECT_NEAR(run.state("m.w")[k], w[k].m, 1e-3 * std::fabs(w[k].m));
+    }
+  }
+  EXPECT_GT(apart, 1e-4);
+  for (const ParamInfo& info : run.infos()) {
+    EXPECT_EQ(info.dtype, info.path.starts_with("m.") ? DType::bf16 : DType::f32) << info.path;
+  }
+}
+
 TEST(Learner, ZeroGradientStaysFinite) {
   TestRun run(config(1), {{0, 0, 0}, {0, 0}});
   EXPECT_EQ(run.step(1, {{0, 0, 0}, {0, 0}})[0], 0);

@@ -12,6 +12,7 @@ ParamInfo like_parameter(const ParamInfo& param, std::string name) {
   out.path = std::move(name);
   out.init = {};
   out.trainable = false;
+  out.dtype = DType::f32;
   return out;
 }
 

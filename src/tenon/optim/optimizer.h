@@ -49,7 +49,7 @@ class Optimizer : public Configurable {
   virtual std::pair<Tensor, Nest> update(const OptimizerArgs& args) const = 0;
 };
 
-// An array of the state that is like its parameter: of its shape, stack and partition.
+// An array of the state that is like its parameter: of its shape, stack and partition, f32.
 ParamInfo like_parameter(const ParamInfo& param, std::string name);
 // The same without logical dimension `dim`.
 ParamInfo without_dim(ParamInfo info, int64_t dim);

@@ -80,7 +80,8 @@ std::optional<Scalars> LossEvaluator::evaluate(TrainSession& session, const std:
   out["perplexity"] = std::exp(result->loss);
   out["num_tokens"] = result->num_tokens;
   const std::optional<int64_t> bytes = read_->num_text_bytes();
-  if (bytes && *bytes > 0 && (!most || *most >= read_->num_batches())) {
+  const bool whole = (!most || *most >= read_->num_batches()) && result->num_tokens == result->num_labels;
+  if (bytes && *bytes > 0 && whole) {
     out["bits_per_byte"] = result->loss * result->num_tokens / static_cast<double>(*bytes) / std::numbers::ln2;
   }
   return out;

@@ -80,10 +80,18 @@ std::pair<Sums, Outputs> all_microbatches(const Model& model, const Nest& params
 
 Gradients gradients(const Model& model, const Nest& params, const Nest& states, const Nest& batch, const Tensor& key,
                     int64_t accumulation) {
+  if (accumulation > 1 && model.mixes_examples()) {
+    throw Error(ErrorCode::unsupported,
+                "the model compares the examples of a batch, and microbatches don't see each other")
+        .at("accumulation")
+        .got(fmt::format("{}", accumulation))
+        .expected("1")
+        .hint("set accumulation = 1 and split the batch over more devices");
+  }
   // Sums start from -0.0, which changes no number it is added to: the passes drop the addition.
   const Tensor nothing = full({DType::f32, {}}, -0.0), zero = zeros({DType::f32, {}});
   Sums start{{}, {nothing, nothing}, states};
-  for (const auto& [path, p] : params) start.grads.emplace(path, full_like(p, -0.0));
+  for (const auto& [path, p] : params) start.grads.emplace(path, full({DType::f32, p.dims()}, -0.0));
   auto [sums, summaries] = all_microbatches(model, params, start, batch, key, accumulation);
 
   const Tensor& weight = sums.loss.weight;

@@ -19,7 +19,8 @@ struct Gradients {
 // `params` are differentiated, `states` aren't. The batch is taken in `accumulation` microbatches one after another: of
 // examples i, i + accumulation, i + 2 accumulation, …; states go from one to the next (those of StateSource::cotangent
 // by their gradients in the one), sums are in f32. Both parts of the loss, and auxiliary losses, are sums over the
-// whole batch, so gradients don't depend on how it is split. Throws `invalid_argument` when the batch doesn't divide.
+// whole batch, so gradients don't depend on how it is split. Throws `invalid_argument` when the batch doesn't divide,
+// `unsupported` for several microbatches of a model that mixes examples.
 Gradients gradients(const Model& model, const Nest& params, const Nest& states, const Nest& batch, const Tensor& key,
                     int64_t accumulation);
 

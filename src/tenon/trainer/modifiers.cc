@@ -12,6 +12,7 @@
 #include "tenon/config/tree.h"
 #include "tenon/data/dataset.h"
 #include "tenon/nn/module.h"
+#include "tenon/optim/learner.h"
 #include "tenon/trainer/trainer.h"
 
 namespace tenon {
@@ -21,8 +22,10 @@ TENON_FN_TYPE(AccumulateGradients, void(AnyConfig&), "splits every batch into mi
 TENON_FN_TYPE(ShardOptimizerOnly, void(AnyConfig&),
               "parameters whole on every device, what the optimizer keeps split over 'fsdp' (ZeRO-1)")
 TENON_FN_TYPE(ScaleBatch, void(AnyConfig&), "multiplies the batch size", {"factor", "by so much"})
-TENON_FN_TYPE(SetPrecision, void(AnyConfig&), "dtypes that modules compute in",
-              {"compute", "by the path of the module; * in a part is any text, ** any number of parts"})
+TENON_FN_TYPE(SetPrecision, void(AnyConfig&), "dtypes of what is computed and kept",
+              {"compute", "in which modules compute, by their path; * in a part is any text, ** any number of parts"},
+              {"params", "in which their parameters are stored, likewise"},
+              {"learner_state", "of what the learner keeps, by a regular expression: learner.state_dtypes"})
 
 namespace {
 
@@ -35,7 +38,8 @@ Trainer::Config& trainer_of(AnyConfig& tree) {
 
 class PrecisionSetter : public TreeVisitor {
  public:
-  explicit PrecisionSetter(const std::map<std::string, DType>& dtypes) {
+  PrecisionSetter(const std::map<std::string, DType>& dtypes, std::optional<DType> Module::Config::* field)
+      : field_(field) {
     for (const auto& [text, dtype] : dtypes) rules_.push_back({text, PathPattern(text), dtype});
   }
   bool enter(const Path& path, AnyConfig& config) override {
@@ -52,7 +56,7 @@ class PrecisionSetter : public TreeVisitor {
       matched = &rule;
       rule.used = true;
     }
-    if (matched != nullptr) module->compute_dtype = matched->dtype;
+    if (matched != nullptr) module->*field_ = matched->dtype;
     return true;
   }
   void require_all_used() const {
@@ -70,6 +74,7 @@ class PrecisionSetter : public TreeVisitor {
     DType dtype;
     bool used = false;
   };
+  std::optional<DType> Module::Config::* field_;
   std::vector<Rule> rules_;
 };
 
@@ -94,14 +99,24 @@ class WeightGatherer : public TreeVisitor {
   int64_t count_ = 0;
 };
 
-}  // namespace
-
-void SetPrecision::check(Checker& c) const { c.require(!compute.empty(), "compute", "must name a module"); }
-
-void SetPrecision::operator()(AnyConfig& tree) const {
-  PrecisionSetter setter(compute);
+void set_dtypes(AnyConfig& tree, const std::map<std::string, DType>& dtypes,
+                std::optional<DType> Module::Config::* field) {
+  PrecisionSetter setter(dtypes, field);
   walk(tree, setter);
   setter.require_all_used();
+}
+
+}  // namespace
+
+void SetPrecision::check(Checker& c) const {
+  c.require(!compute.empty() || !params.empty() || !learner_state.empty(), "compute",
+            "must name a module, where params and learner_state name nothing");
+}
+
+void SetPrecision::operator()(AnyConfig& tree) const {
+  set_dtypes(tree, compute, &Module::Config::compute_dtype);
+  set_dtypes(tree, params, &Module::Config::param_dtype);
+  if (!learner_state.empty()) trainer_of(tree).learner.as<Learner>().state_dtypes = learner_state;
 }
 
 void SetMesh::operator()(AnyConfig& tree) const { trainer_of(tree).mesh = mesh; }

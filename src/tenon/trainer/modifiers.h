@@ -41,12 +41,13 @@ struct ScaleBatch {
   void operator()(AnyConfig& tree) const;
 };
 
-// The dtype that modules read their parameters in, by the path of the module: {"model.**.norm" = "f32", "model" =
-// "bf16"}. What lies in a module inherits its dtype.
+// The dtypes that modules read their parameters in and store them in, by the path of the module: {"model.**.norm" =
+// "f32", "model" = "bf16"}; what lies in a module inherits its dtype. And those of what the learner keeps.
 struct SetPrecision {
-  std::map<std::string, DType> compute = {};  // by path pattern (path_pattern.h)
+  std::map<std::string, DType> compute = {}, params = {};  // by path pattern (path_pattern.h)
+  std::map<std::string, DType> learner_state = {};         // takes the place of Learner::Config::state_dtypes
   void check(Checker& c) const;
-  TENON_FN(compute)
+  TENON_FN(compute, params, learner_state)
   void operator()(AnyConfig& tree) const;
 };
 

@@ -14,10 +14,12 @@ struct InitFrom {
   std::string checkpoint;
   // Which tensors: a regular expression that matches their whole names in files. Empty: all of the model.
   std::string tensors;
+  // The module that they go to, by its path: "teacher"; names in files are those below it. Empty: the model.
+  std::string into;
   // Whether the checkpoint must have exactly these among its tensors that match, or may have more.
   TreeCheck match = TreeCheck::exact;
   void check(Checker& c) const;
-  TENON_FIELDS(checkpoint, tensors, match)
+  TENON_FIELDS(checkpoint, tensors, into, match)
   bool operator==(const InitFrom&) const = default;
 };
 

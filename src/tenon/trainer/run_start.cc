@@ -190,7 +190,7 @@ void Run::initialize() {
   if (!init_from_) return;
   const InitFrom& from = config_.init_from;
   try {
-    const std::vector<std::string> taken = session_->restore_some(*init_from_, from.tensors, from.match);
+    const std::vector<std::string> taken = session_->restore_some(*init_from_, from);
     log_.line(fmt::format("from {}: {}", init_from_->path(), some_names(taken)));
   } catch (Error& e) {
     if (e.path().empty()) e.at("init_from");

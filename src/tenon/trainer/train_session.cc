@@ -63,7 +63,7 @@ LostState TrainSession::restore_model(const OpenedCheckpoint& checkpoint) {
   for (size_t i = 0; i < layout().arrays.size(); ++i) {
     const StateArray& array = layout().arrays[i];
     if (i < layout().model.size()) {
-      restore_with_mean(i, checkpoint);
+      restore_with_mean(i, array, checkpoint);
     } else {
       if (layout().learner[i - layout().model.size()].path == Learner::kSkipped) {
         state_[i] = on_devices(Literal::scalar(DType::f32, static_cast<double>(checkpoint.step())));
@@ -74,36 +74,65 @@ LostState TrainSession::restore_model(const OpenedCheckpoint& checkpoint) {
   return lost;
 }
 
-void TrainSession::restore_with_mean(size_t i, const OpenedCheckpoint& checkpoint) {
-  const StateArray& array = layout().arrays[i];
+void TrainSession::restore_with_mean(size_t i, StateArray array, const OpenedCheckpoint& checkpoint) {
   state_[i] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
   // Read again: the train step takes both arrays' memory, and may have them split otherwise.
   if (const std::optional<size_t> mean = mean_of(i)) {
-    StateArray as_mean = array;
-    as_mean.partition = layout().arrays[*mean].partition;
-    state_[*mean] = restore_array(as_mean, checkpoint, settings_.backend, settings_.step.mesh);
+    array.partition = layout().arrays[*mean].partition;
+    array.dtype = layout().arrays[*mean].dtype;
+    state_[*mean] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
   }
 }
 
-std::vector<std::string> TrainSession::restore_some(const OpenedCheckpoint& checkpoint, const std::string& tensors,
-                                                    TreeCheck tree_check) {
+namespace {
+
+// The arrays below module `into` (empty: all), by the names they have there; nothing where an array isn't below it.
+std::vector<std::optional<StateArray>> arrays_below(const std::string& into, std::span<const StateArray> arrays) {
+  std::vector<std::optional<StateArray>> out(arrays.begin(), arrays.end());
+  if (into.empty()) return out;
+  const std::string prefix = into + ".";
+  bool found = false;
+  for (std::optional<StateArray>& array : out) {
+    if (array->name.starts_with(prefix)) {
+      array->name.erase(0, prefix.size());
+      found = true;
+    } else {
+      array.reset();
+    }
+  }
+  if (found) return out;
+  throw Error(ErrorCode::invalid_argument, "no module of that path has parameters")
+      .at("init_from.into")
+      .got(quote_text(into));
+}
+
+}  // namespace
+
+std::vector<std::string> TrainSession::restore_some(const OpenedCheckpoint& checkpoint, const InitFrom& from) {
   check(!state_.empty(), "restore_some: behind initialize");
-  const std::optional<Regex> regex = tensors.empty() ? std::nullopt : std::optional(Regex::compile(tensors).value());
+  const std::optional<Regex> regex =
+      from.tensors.empty() ? std::nullopt : std::optional(Regex::compile(from.tensors).value());
   const auto selected = [&](std::string_view name) {
     return regex ? regex->matches(name) : !name.starts_with(kLearnerPrefix);
   };
-  const TreeDifference difference = compare_tree(layout().arrays, checkpoint, selected);
-  if (!difference.fits(tree_check)) {
+  const std::vector<std::optional<StateArray>> arrays = arrays_below(from.into, layout().arrays);
+  std::vector<StateArray> below;
+  for (const std::optional<StateArray>& array : arrays) {
+    if (array) below.push_back(*array);
+  }
+  const TreeDifference difference = compare_tree(below, checkpoint, selected);
+  if (!difference.fits(from.match)) {
     throw Error(ErrorCode::incompatible,
                 "the checkpoint doesn't have what is to be taken from it; " + to_string(difference))
         .at(checkpoint.path())
-        .expected(fmt::format("{} the tensors that match {}", tree_check == TreeCheck::exact ? "exactly" : "at least",
-                              quote_text(tensors)))
+        .expected(fmt::format("{} the tensors that match {}", from.match == TreeCheck::exact ? "exactly" : "at least",
+                              quote_text(from.tensors)))
         .hint("name fewer tensors, or set init_from.match = \"contains\" when it may have more");
   }
   std::vector<std::string> taken;
-  for (size_t i = 0; i < layout().arrays.size(); ++i) {
-    const StateArray& array = layout().arrays[i];
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (!arrays[i]) continue;
+    const StateArray& array = *arrays[i];
     const std::vector<std::string> names = layer_names(array.name, array.stack);
     const auto count = std::count_if(names.begin(), names.end(), selected);
     if (count == 0) continue;
@@ -114,7 +143,7 @@ std::vector<std::string> TrainSession::restore_some(const OpenedCheckpoint& chec
           .hint("unroll the stack (form = \"unroll\"), or take all of its layers");
     }
     if (i < layout().model.size()) {
-      restore_with_mean(i, checkpoint);
+      restore_with_mean(i, array, checkpoint);
     } else {
       state_[i] = restore_array(array, checkpoint, settings_.backend, settings_.step.mesh);
     }
@@ -123,7 +152,7 @@ std::vector<std::string> TrainSession::restore_some(const OpenedCheckpoint& chec
   if (taken.empty()) {
     throw Error(ErrorCode::invalid_argument, "no tensor of the run matches")
         .at("init_from.tensors")
-        .got(quote_text(tensors));
+        .got(quote_text(from.tensors));
   }
   return taken;
 }
@@ -193,6 +222,7 @@ std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const s
   const std::vector<Array> model_state = eval_state();
   const Eval* eval = nullptr;
   std::vector<double> sums;
+  int64_t num_labels = 0;
   Array pending;
   const auto read_pending = [&] {
     if (!pending) return;
@@ -206,6 +236,7 @@ std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const s
     const std::optional<Batch> batch = batches.next();
     if (!batch) break;
     if (go_on && !go_on()) return std::nullopt;
+    num_labels += batch->num_tokens;
     if (eval == nullptr) eval = &eval_for(batch_types(batch->input_ids.dims()[0], batch->input_ids.dims()[1]));
     std::vector<Array> args = model_state;
     add_batch(args, *batch);
@@ -225,6 +256,7 @@ std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const s
   const auto mean = [&](size_t i) { return sums[i] / sums[i + 1]; };
   result.loss = mean(0);
   result.num_tokens = sums[1];
+  result.num_labels = static_cast<double>(num_labels);
   for (size_t i = 0; i < eval->metric_names.size(); ++i) result.metrics[eval->metric_names[i]] = mean(2 + 2 * i);
   return result;
 }

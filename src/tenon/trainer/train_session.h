@@ -14,6 +14,7 @@
 #include "tenon/checkpoint/checkpoint.h"
 #include "tenon/data/dataset.h"
 #include "tenon/runtime/executable.h"
+#include "tenon/trainer/run_config.h"
 #include "tenon/trainer/train_step.h"
 #include "tenon/trainer/trap.h"
 
@@ -32,6 +33,7 @@ struct SessionSettings {
 struct EvalResult {
   double loss = 0;                        // nats by token
   double num_tokens = 0;                  // labels that counted
+  double num_labels = 0;                  // labels that the batches had
   std::map<std::string, double> metrics;  // what the model measures by token besides
 };
 
@@ -65,12 +67,11 @@ class TrainSession {
   // Takes the model from a checkpoint; what the learner keeps starts anew: its updates are counted from here, and its
   // running means begin with these parameters.
   LostState restore_model(const OpenedCheckpoint& checkpoint);
-  // Behind `initialize`: the arrays whose names in files match `tensors` (a regular expression; empty: all of the
-  // model) come from a checkpoint, the others stay as they are. Returns the names taken. Throws `incompatible`, saying
-  // what differs, unless the matching tensors of both pass `check`; `invalid_argument` when none matches; `unsupported`
-  // when some layers of a stack match and others don't.
-  std::vector<std::string> restore_some(const OpenedCheckpoint& checkpoint, const std::string& tensors,
-                                        TreeCheck check);
+  // Behind `initialize`: the arrays whose names in files match `from.tensors` come from a checkpoint, the others stay
+  // as they are. Returns the names taken. Throws `incompatible`, saying what differs, unless the matching tensors of
+  // both pass `from.match`; `invalid_argument` when none matches; `unsupported` when some layers of a stack match and
+  // others don't.
+  std::vector<std::string> restore_some(const OpenedCheckpoint& checkpoint, const InitFrom& from);
 
   // Runs step `step` (from 0) on a batch and returns its metrics, f32[metric_names], which may still be on the way.
   Array train_step(int64_t step, const Batch& batch);
@@ -86,8 +87,8 @@ class TrainSession {
   std::vector<std::pair<std::string, Literal>> export_state() const;
 
  private:
-  // Of the model's array i: what it is in the checkpoint, and with it its running mean, where the learner keeps one.
-  void restore_with_mean(size_t i, const OpenedCheckpoint& checkpoint);
+  // The model's array i from what is `array` in the checkpoint, and its running mean, where the learner keeps one.
+  void restore_with_mean(size_t i, StateArray array, const OpenedCheckpoint& checkpoint);
   // Where in the state the running mean of the model's array i is; none: none is kept.
   std::optional<size_t> mean_of(size_t i) const;
   // The model's part of the state, as evaluations read it.

@@ -187,9 +187,8 @@ class StepTracer {
   std::vector<Tensor> results(const Nest& before, const Gradients& g, const Learner::Update& update) {
     std::vector<Tensor> out;
     for (const ParamInfo& info : layout_.model) {
-      const Tensor& old = before.at(info.path);
       out.push_back(info.trainable ? update.values.at(info.path)
-                                   : select(broadcast_to(update.applied, old.dims()), g.states.at(info.path), old));
+                                   : next_state(before.at(info.path), g.states.at(info.path), update.applied));
     }
     append(out, layout_.learner, update.state);
     metrics_.add("loss", g.loss);
@@ -201,6 +200,10 @@ class StepTracer {
     if (settings_.layer_norms) add_norms(before, g);
     out.push_back(metrics_.packed());
     return out;
+  }
+
+  static Tensor next_state(const Tensor& before, const Tensor& after, const Tensor& applied) {
+    return after.id() == before.id() ? before : keep_unless(applied, after, before);
   }
 
   void add_norms(const Nest& before, const Gradients& g) {
@@ -216,7 +219,7 @@ class StepTracer {
   static Tensor norms(const Tensor& x, bool stacked) {
     std::vector<int64_t> dims;
     for (int64_t i = stacked ? 1 : 0; i < x.rank(); ++i) dims.push_back(i);
-    const Tensor squares = x * x;
+    const Tensor wide = convert(x, DType::f32), squares = wide * wide;
     return reshape(sqrt(dims.empty() ? squares : reduce_sum(squares, dims)), {-1});
   }
 
@@ -304,7 +307,7 @@ StateLayout layout_state(const Model& model, const Learner& learner, const Mesh&
   std::set<std::string> names;
   const auto add = [&](std::string name, const ParamInfo& info, MemoryKind memory) {
     if (!names.insert(name).second) throw Error(ErrorCode::invalid_argument, "two arrays of one name").at(name);
-    out.arrays.push_back({std::move(name), info.logical_shape(), info.stack, info.partition, memory});
+    out.arrays.push_back({std::move(name), info.logical_shape(), info.stack, info.partition, memory, info.dtype});
   };
   for (const ParamInfo& info : out.model) add(info.path, info, MemoryKind::device);
   const std::set<std::string> offloaded = learner.offloaded(out.model);
@@ -396,7 +399,8 @@ EvalProgram make_eval_program(const Model& model, const StepSettings& settings) 
   StateLayout layout{describe_state(model), {}, {}, {}};
   Signature in;
   for (const ParamInfo& info : layout.model) {
-    layout.arrays.push_back({info.path, info.logical_shape(), info.stack, info.partition, MemoryKind::device});
+    layout.arrays.push_back(
+        {info.path, info.logical_shape(), info.stack, info.partition, MemoryKind::device, info.dtype});
   }
   in.add_state(layout, layout.arrays.size(), mesh);
   in.add_batch(batch);
