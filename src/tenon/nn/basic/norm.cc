@@ -11,6 +11,7 @@ TENON_MODULE(RMSNorm, Norm, "x / sqrt(mean(x^2) + eps) * scale", {"eps", "keeps 
              {"zero_centered", "whether the parameter is scale - 1"})
 TENON_MODULE(LayerNorm, Norm, "x less its mean, divided by its deviation, * scale + bias; Ba et al. 2016",
              {"eps", "keeps the root away from zero"}, {"bias", "whether bias is added"})
+TENON_MODULE(NoNorm, Norm, "x itself")
 
 namespace {
 

@@ -54,4 +54,14 @@ class LayerNorm final : public Norm {
   std::optional<Param> bias_;
 };
 
+// x itself: behind a stack whose layers end with norms of their own.
+class NoNorm final : public Norm {
+ public:
+  struct Config : Norm::Config {
+    TENON_CONFIG()
+  };
+  explicit NoNorm(const Config& config) : Norm(config) {}
+  Tensor forward(const Tensor& x) const override { return x; }
+};
+
 }  // namespace tenon

@@ -1,11 +1,10 @@
 #include "tenon/nn/language/causal_lm.h"
 
-#include <fmt/format.h>
-
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/batch.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
+#include "tenon/nn/language/chunked_loss.h"
 
 namespace tenon {
 
@@ -20,8 +19,7 @@ TENON_MODULE(CausalLm, LanguageModel, "embedding, decoder, head: predicts the ne
 namespace {
 
 const Tensor& input(const Nest& batch, const char* name) { return token_array(batch, name, "input_ids"); }
-DType wide_dtype(const Tensor& x) { return x.dtype() == DType::f64 ? DType::f64 : DType::f32; }
-Tensor wide(const Tensor& x) { return convert(x, wide_dtype(x)); }
+Tensor wide(const Tensor& x) { return convert(x, x.dtype() == DType::f64 ? DType::f64 : DType::f32); }
 
 }  // namespace
 
@@ -78,9 +76,13 @@ Tensor CausalLm::hidden(const Tensor& ids, const SequenceInfo& info) const {
   return decoder_(shard(embed(ids, info.positions), activation_partition_), info);
 }
 
-Tensor CausalLm::logits(const Nest& batch) const {
-  return wide(head_(hidden(input(batch, "input_ids"), sequence_info(batch))));
+Tensor CausalLm::logits(const Nest& batch) const { return wide(head_(hidden_states(batch))); }
+
+Tensor CausalLm::hidden_states(const Nest& batch) const {
+  return hidden(input(batch, "input_ids"), sequence_info(batch));
 }
+
+Tensor CausalLm::hidden_logits(const Tensor& x) const { return shard(head_(x), logits_partition_); }
 
 LossSum CausalLm::forward(const Nest& batch) const {
   const TokenOrderScope scope(token_order_);
@@ -88,40 +90,10 @@ LossSum CausalLm::forward(const Nest& batch) const {
   const SequenceInfo info = sequence_info(batch);
   const Tensor x = hidden(laid(input(batch, "input_ids")), {laid(info.positions), laid(info.segment_ids), {}});
   const Tensor labels = laid(input(batch, "target_labels"));
-  const LossSum loss = loss_chunks_ > 1 ? chunked_loss(x, labels) : loss_(shard(head_(x), logits_partition_), labels);
-  const Tensor live = convert(greater_equal(labels, zeros_like(labels)), DType::f32);
-  return add_auxiliary_losses(loss, reduce_sum(live, {1}));
-}
-
-LossSum CausalLm::chunked_loss(const Tensor& x, const Tensor& labels) const {
-  const int64_t B = x.dim(0), T = x.dim(1), D = x.dim(2), C = loss_chunks_;
-  if (T % C != 0) {
-    throw Error(ErrorCode::shape_mismatch, fmt::format("loss_chunks={} doesn't divide a sequence of {} tokens", C, T))
-        .at(Context::current().path());
-  }
-  const Tensor pieces = transpose(reshape(x, {B, C, T / C, D}), {1, 0, 2, 3});
-  const Tensor label_pieces = transpose(reshape(labels, {B, C, T / C}), {1, 0, 2});
-  const LossSum none{zeros({wide_dtype(x), {}}), zeros({wide_dtype(x), {}})};
-  Context& here = Context::current();
-  Collected* outer = &here.collected();
-  const auto step = [&](const Tensor& index, const LossSum& sums, const std::pair<Tensor, Tensor>& piece) {
-    Collected collected;
-    here.set_collected(&collected);
-    here.set_piece(index);
-    const RematScope scope{RematPolicy(SaveNothing{})};
-    const LossSum part = loss_(shard(head_(piece.first), logits_partition_), piece.second);
-    return std::pair(LossSum{sums.sum + part.sum, sums.weight + part.weight}, std::move(collected));
-  };
-  const auto [sums, collected] = scan(step, none, std::pair(pieces, label_pieces));
-  here.set_collected(outer);
-  here.set_piece({});
-  if (!collected.state_updates.empty()) {
-    throw Error(ErrorCode::unsupported, "a state updated in the pieces of a loss")
-        .at(collected.state_updates.begin()->first)
-        .hint("set loss_chunks = 1");
-  }
-  here.collect_stacked(collected);
-  return sums;
+  const LossSum loss = chunked_loss({x, labels}, loss_chunks_, [&](const std::vector<Tensor>& piece) {
+    return loss_(hidden_logits(piece[0]), piece[1]);
+  });
+  return add_auxiliary_losses(loss, live_tokens(labels));
 }
 
 std::optional<int64_t> CausalLm::max_length() const {

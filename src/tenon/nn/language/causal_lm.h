@@ -23,7 +23,8 @@ class LanguageModel : public Model {
   virtual Nest init_cache(int64_t batch_size, int64_t max_len) const = 0;
   // The next T tokens ids i32 [B,T] of sequences that are `start` long; returns the cache and the logits f32 [B,V]
   // behind token `last` (0 … T-1) of them. Tokens after `last` are padding: the next call overwrites them. `start` and
-  // `last` are i32 scalars, or [B] where rows differ in length.
+  // `last` are i32 scalars, or [B] where rows differ in length; a row whose `last` is -1 takes no token, and its logits
+  // mean nothing.
   virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                               const Tensor& last) const = 0;
 
@@ -62,6 +63,10 @@ class CausalLm final : public LanguageModel {
   LossSum forward(const Nest& batch) const override;
   // Logits [B,T,V] of a batch, in f32 (f64 when computed so).
   Tensor logits(const Nest& batch) const;
+  // The steps of `forward`: hidden states [B,T,D] of a batch, logits [B,T,V] of such, the loss of these.
+  Tensor hidden_states(const Nest& batch) const;
+  Tensor hidden_logits(const Tensor& x) const;
+  LossSum token_loss(const Tensor& logits, const Tensor& labels) const { return loss_(logits, labels); }
   std::optional<int64_t> max_length() const override;
   Nest init_cache(int64_t batch_size, int64_t max_len) const override;
   std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
@@ -70,7 +75,6 @@ class CausalLm final : public LanguageModel {
  private:
   Tensor hidden(const Tensor& ids, const SequenceInfo& info) const;
   Tensor embed(const Tensor& ids, const Tensor& positions) const;
-  LossSum chunked_loss(const Tensor& x, const Tensor& labels) const;
   SequenceInfo sequence_info(const Nest& batch) const;
   bool separate_documents_;
   int64_t loss_chunks_;

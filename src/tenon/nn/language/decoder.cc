@@ -30,6 +30,18 @@ Decoder::Decoder(const Config& c)
   share("attention_bias", "attention_bias");
 }
 
+Decoder::Config stack_of(const Slot<TransformerLayer>& layer) {
+  Decoder::Config c;
+  c.pattern = {layer};
+  return c;
+}
+
+Decoder::Config encoder_stack() {
+  DecoderLayer::Config layer;
+  layer.attention.as<MultiheadAttention>().core->mask = SegmentMask{};
+  return stack_of(layer);
+}
+
 Tensor Decoder::forward(const Tensor& x, const SequenceInfo& info) const {
   if (form_ != StackForm::pipeline) {
     return norm_(layers_.fold(x, [&](auto& layer, const Tensor& h) { return layer(h, info); }));

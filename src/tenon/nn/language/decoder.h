@@ -38,4 +38,9 @@ class Decoder final : public Module {
   std::optional<Child<AttentionBias>> attention_bias_;
 };
 
+// A stack of one layer, whose number isn't set yet; and one of layers that look both ways: DecoderLayer with
+// SegmentMask.
+Decoder::Config stack_of(const Slot<TransformerLayer>& layer);
+Decoder::Config encoder_stack();
+
 }  // namespace tenon

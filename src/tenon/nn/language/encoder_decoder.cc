@@ -4,6 +4,7 @@
 #include "tenon/ir/ops.h"
 #include "tenon/nn/batch.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
+#include "tenon/nn/language/chunked_loss.h"
 #include "tenon/nn/transformer/cross_decoder_layer.h"
 
 namespace tenon {
@@ -19,23 +20,11 @@ Tensor wide(const Tensor& x) { return convert(x, x.dtype() == DType::f64 ? DType
 const Tensor& source(const Nest& batch, const char* name) { return token_array(batch, name, "source_ids"); }
 const Tensor& target(const Nest& batch, const char* name) { return token_array(batch, name, "input_ids"); }
 
-Decoder::Config stack_of(const Slot<TransformerLayer>& layer) {
-  Decoder::Config c;
-  c.pattern = {layer};
-  return c;
-}
-
-DecoderLayer::Config encoder_layer() {
-  DecoderLayer::Config c;
-  c.attention.as<MultiheadAttention>().core->mask = SegmentMask{};
-  return c;
-}
-
 }  // namespace
 
 EncoderDecoder::Config::Config()
     : embedding(Embedding::Config{}),
-      encoder(stack_of(encoder_layer())),
+      encoder(encoder_stack()),
       decoder(stack_of(CrossDecoderLayer::Config{})),
       head(TiedHead::Config{}),
       loss(CrossEntropy::Config{}) {}
@@ -94,8 +83,7 @@ Tensor EncoderDecoder::logits(const Nest& batch) const { return wide(head_(hidde
 LossSum EncoderDecoder::forward(const Nest& batch) const {
   const Tensor& labels = target(batch, "target_labels");
   const LossSum loss = loss_(shard(head_(hidden(batch)), logits_partition_), labels);
-  const Tensor live = convert(greater_equal(labels, zeros_like(labels)), DType::f32);
-  return add_auxiliary_losses(loss, reduce_sum(live, {1}));
+  return add_auxiliary_losses(loss, live_tokens(labels));
 }
 
 Nest EncoderDecoder::init_cache(const Memory& memory, int64_t max_len) const {

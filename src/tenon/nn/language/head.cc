@@ -3,6 +3,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/basic/embedding.h"
+#include "tenon/nn/initializers.h"
 
 namespace tenon {
 
@@ -11,6 +12,9 @@ TENON_MODULE(TiedHead, LmHead, "the embedding table, shared")
 TENON_MODULE(LinearHead, LmHead, "a matrix of its own")
 TENON_MODULE(CappedHead, LmHead, "cap * tanh(logits / cap) of another head's logits",
              {"cap", "no logit's magnitude is above it"}, {"head", "whose logits"})
+
+TENON_MODULE(TransformedHead, LmHead, "another head's logits of norm(activation(linear(x)))", {"head", "whose logits"},
+             {"bias", "whether each token has a number that is added to its logit"})
 
 Tensor TiedHead::forward(const Tensor& x) const { return Shared<Embedding>("embedding").call(&Embedding::attend, x); }
 
@@ -35,6 +39,35 @@ CappedHead::CappedHead(const Config& config)
 Tensor CappedHead::forward(const Tensor& x) const {
   const Tensor logits = head_(x);
   return tanh(convert(logits, logits.dtype() == DType::f64 ? DType::f64 : DType::f32) * (1 / cap_)) * cap_;
+}
+
+TransformedHead::Config::Config() : linear(Linear::Config{}), norm(LayerNorm::Config{}), head(TiedHead::Config{}) {
+  linear.as<Linear>().bias = true;
+}
+
+void TransformedHead::Config::check(Checker& c) const {
+  c.require(activation.has_value(), "activation", "must be set");
+}
+
+TransformedHead::TransformedHead(const Config& config)
+    : LmHead(config),
+      activation_(config.activation),
+      linear_(this, "linear", config.linear,
+              [&](Linear::Config& l) {
+                l.input_dim = config.input_dim;
+                l.output_dim = config.input_dim;
+              }),
+      norm_(this, "norm", config.norm, [&](Norm::Config& n) { n.input_dim = config.input_dim; }),
+      head_(this, "head", config.head, [&](LmHead::Config& h) {
+        h.input_dim = config.input_dim;
+        h.vocab_size = config.vocab_size;
+      }) {
+  if (config.bias) bias_.emplace(this, "bias", Dims{*config.vocab_size}, ParamSpec{{"model"}, Constant{0}, 0});
+}
+
+Tensor TransformedHead::forward(const Tensor& x) const {
+  const Tensor logits = head_(norm_(activation_(linear_(x))));
+  return bias_ ? logits + Tensor(*bias_) : logits;
 }
 
 }  // namespace tenon

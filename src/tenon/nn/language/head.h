@@ -1,6 +1,8 @@
 #pragma once
 
+#include "tenon/nn/basic/activations.h"
 #include "tenon/nn/basic/linear.h"
+#include "tenon/nn/basic/norm.h"
 
 namespace tenon {
 
@@ -58,6 +60,30 @@ class CappedHead final : public LmHead {
  private:
   double cap_;
   Child<LmHead> head_;
+};
+
+// Another head's logits of norm(activation(linear(x))), and a bias for each token (Devlin et al. 2019, as released).
+class TransformedHead final : public LmHead {
+ public:
+  struct Config : LmHead::Config {
+    Slot<Linear> linear;
+    Activation activation = Gelu{};
+    Slot<Norm> norm;
+    Slot<LmHead> head;
+    bool bias = true;
+    Config();  // linear: with a bias; norm: LayerNorm; head: TiedHead
+    void check(Checker& c) const;
+    TENON_CONFIG(linear, activation, norm, head, bias)
+  };
+  explicit TransformedHead(const Config& config);
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  Activation activation_;
+  Child<Linear> linear_;
+  Child<Norm> norm_;
+  Child<LmHead> head_;
+  std::optional<Param> bias_;
 };
 
 }  // namespace tenon

@@ -8,13 +8,33 @@
 namespace tenon {
 
 TENON_INTERFACE(TokenLoss, Module, "a loss of each token")
-TENON_MODULE(CrossEntropy, TokenLoss, "-log softmax(logits)[label]")
+TENON_MODULE(CrossEntropy, TokenLoss, "-log softmax(logits)[label]",
+             {"label_smoothing", "in training, the part of the label's probability that all tokens share"},
+             {"z_loss", "in training, times log(sum(exp(logits)))^2, which is added"})
+
+void CrossEntropy::Config::check(Checker& c) const {
+  c.require(label_smoothing >= 0 && label_smoothing < 1, "label_smoothing", "must be at least 0 and below 1");
+  c.at_least("z_loss", z_loss, 0);
+}
+
+namespace {
+
+// Of the tokens that count.
+struct Live {
+  Tensor mask;   // i1 [...]
+  Tensor count;  // scalar
+  Tensor sum(const Tensor& x) const { return sum_all(select(mask, x, zeros_like(x))); }
+  void summarize(const char* name, const Tensor& total) const {
+    summary(name, total / maximum(count, full_like(count, 1)), Merge::weighted_mean, count);
+  }
+};
+
+}  // namespace
 
 LossSum CrossEntropy::forward(const Tensor& logits, const Tensor& labels) const {
   const DType wide_dtype = logits.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Tensor wide = convert(logits, wide_dtype);
   const int64_t vocab_size = wide.dim(-1);
-  const Tensor live = greater_equal(labels, zeros_like(labels));
   const Tensor top = stop_gradient(max_keep(wide, {-1}));
   const Tensor shifted = wide - top;
   const Tensor log_sum = log(reduce_sum(exp(shifted), {-1}));
@@ -22,15 +42,26 @@ LossSum CrossEntropy::forward(const Tensor& logits, const Tensor& labels) const 
   const Tensor chosen = equal(column, broadcast_to(expand_dims(labels, -1), wide.dims()));
   const Tensor picked = reduce_sum(select(chosen, shifted, zeros_like(shifted)), {-1});
   const Tensor inside = less(labels, full_like(labels, static_cast<double>(vocab_size)));
-  const Tensor loss = select(inside, log_sum - picked, full_like(log_sum, std::nan("")));
-  const Tensor num_live = sum_all(convert(live, wide_dtype));
+  const Tensor plain = select(inside, log_sum - picked, full_like(log_sum, std::nan("")));
+  Live live{greater_equal(labels, zeros_like(labels)), {}};
+  live.count = sum_all(convert(live.mask, wide_dtype));
   if (!is_training()) {
     // The label's logit is the largest, or one of them.
     const Tensor none = zeros_like(picked);
-    const Tensor right = select(live, select(inside, convert(equal(picked, none), wide_dtype), none), none);
-    summary("accuracy", sum_all(right) / maximum(num_live, full_like(num_live, 1)), Merge::weighted_mean, num_live);
+    live.summarize("accuracy", live.sum(select(inside, convert(equal(picked, none), wide_dtype), none)));
+    return {live.sum(plain), live.count};
   }
-  return {sum_all(select(live, loss, zeros_like(loss))), num_live};
+  Tensor loss = plain;
+  if (label_smoothing_ > 0) {
+    const Tensor all = log_sum - mean(shifted, {-1});
+    loss = plain * (1 - label_smoothing_) + all * label_smoothing_;
+  }
+  if (z_loss_ > 0) {
+    const Tensor log_z = log_sum + squeeze(top, -1);
+    loss = loss + log_z * log_z * z_loss_;
+  }
+  if (loss.id() != plain.id()) live.summarize("cross_entropy", live.sum(plain));
+  return {live.sum(loss), live.count};
 }
 
 }  // namespace tenon

@@ -1,0 +1,21 @@
+// Losses of tokens whose logits are too large to be held all at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "tenon/nn/model.h"
+
+namespace tenon {
+
+// The sum of loss(pieces) over `num_chunks` pieces along T of `arrays` [B,T,…], one after another, each computed again
+// in the backward pass; with one, loss(arrays). What a piece draws is its own, and what pieces collect is merged.
+// Throws `shape_mismatch` when T doesn't divide, `unsupported` for a state that is updated in a piece.
+LossSum chunked_loss(const std::vector<Tensor>& arrays, int64_t num_chunks,
+                     const std::function<LossSum(const std::vector<Tensor>& pieces)>& loss);
+
+// f32 [B]: how many of the labels i32 [B,T] count (aren't below 0).
+Tensor live_tokens(const Tensor& labels);
+
+}  // namespace tenon

@@ -1,0 +1,74 @@
+#include "tenon/nn/language/distilled_lm.h"
+
+#include "tenon/config/define.h"
+#include "tenon/ir/ops.h"
+#include "tenon/nn/batch.h"
+#include "tenon/nn/experts/auxiliary_loss.h"
+#include "tenon/nn/language/chunked_loss.h"
+
+namespace tenon {
+
+TENON_MODULE(DistilledLm, LanguageModel, "learns from the labels and from a teacher's logits; Hinton et al. 2015",
+             {"student", "what is trained, evaluated and writes"},
+             {"teacher", "what it learns from; its parameters come with init_from.into = \"teacher\" and stay"},
+             {"temperature", "both models' logits are divided by it where they are compared"},
+             {"soft_weight", "the teacher's part in the loss; the rest is the student's own loss"},
+             {"loss_chunks", "pieces along T in which logits are made, to save memory"})
+
+namespace {
+
+Tensor log_softmax(const Tensor& logits, double temperature) {
+  const Tensor x = convert(logits, logits.dtype() == DType::f64 ? DType::f64 : DType::f32) * (1 / temperature);
+  const Tensor shifted = x - stop_gradient(max_keep(x, {-1}));
+  return shifted - log(sum_keep(exp(shifted), {-1}));
+}
+
+}  // namespace
+
+DistilledLm::Config::Config() : student(CausalLm::Config{}), teacher(CausalLm::Config{}) {}
+
+void DistilledLm::Config::check(Checker& c) const {
+  c.positive("vocab_size", vocab_size);
+  c.positive("temperature", temperature);
+  c.require(soft_weight >= 0 && soft_weight <= 1, "soft_weight", "must be from 0 to 1");
+  c.positive("loss_chunks", loss_chunks);
+}
+
+DistilledLm::DistilledLm(const Config& c)
+    : LanguageModel(c),
+      temperature_(c.temperature),
+      soft_weight_(c.soft_weight),
+      loss_chunks_(c.loss_chunks),
+      student_(this, "student", c.student, [&](CausalLm::Config& m) { m.vocab_size = c.vocab_size; }),
+      teacher_(this, "teacher", c.teacher, [&](CausalLm::Config& m) { m.vocab_size = c.vocab_size; }) {
+  freeze("teacher");
+  for (const auto& [name, model] : {std::pair("student", &c.student), std::pair("teacher", &c.teacher)}) {
+    if ((*model)->token_order == TokenOrder::as_read) continue;
+    throw Error(ErrorCode::unsupported, "tokens laid over devices in another order than they are read in")
+        .at(std::string(name) + ".token_order")
+        .hint("set token_order = \"as_read\"");
+  }
+}
+
+LossSum DistilledLm::forward(const Nest& batch) const {
+  if (!is_training()) return student_(batch);
+  const Tensor& labels = token_array(batch, "target_labels", "input_ids");
+  const Tensor taught = stop_gradient(teacher_.call_evaluating(&CausalLm::hidden_states, batch));
+  const std::vector<Tensor> arrays{student_.call(&CausalLm::hidden_states, batch), taught, labels};
+  const LossSum loss = chunked_loss(arrays, loss_chunks_, [&](const std::vector<Tensor>& piece) {
+    const Tensor logits = student_.call(&CausalLm::hidden_logits, piece[0]);
+    const Tensor wanted = stop_gradient(teacher_.call_evaluating(&CausalLm::hidden_logits, piece[1]));
+    const LossSum hard = student_.call(&CausalLm::token_loss, logits, piece[2]);
+    const Tensor target = log_softmax(wanted, temperature_);
+    const Tensor divergence = reduce_sum(exp(target) * (target - log_softmax(logits, temperature_)), {-1});
+    const Tensor live = greater_equal(piece[2], zeros_like(piece[2]));
+    const Tensor soft = sum_all(select(live, divergence, zeros_like(divergence))) * (temperature_ * temperature_);
+    const Tensor at_least_one = maximum(hard.weight, full_like(hard.weight, 1));
+    summary("hard_loss", hard.sum / at_least_one, Merge::weighted_mean, hard.weight);
+    summary("soft_loss", soft / at_least_one, Merge::weighted_mean, hard.weight);
+    return LossSum{hard.sum * (1 - soft_weight_) + soft * soft_weight_, hard.weight};
+  });
+  return add_auxiliary_losses(loss, live_tokens(labels));
+}
+
+}  // namespace tenon

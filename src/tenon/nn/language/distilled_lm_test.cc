@@ -1,0 +1,88 @@
+#include "tenon/nn/language/distilled_lm.h"
+
+#include <gmock/gmock.h>
+
+#include "tenon/ir/ops.h"
+#include "tenon/ir/random.h"
+#include "tenon/nn/functional.h"
+#include "tenon/nn/testing/tiny_lm.h"
+
+namespace tenon {
+namespace {
+
+DistilledLm::Config config() {
+  DistilledLm::Config c;
+  c.vocab_size = 11;
+  c.student = tiny_lm(StackForm::scan);
+  c.teacher = tiny_lm(StackForm::scan);
+  c.teacher.as<CausalLm>().model_dim = 16;
+  return c;
+}
+
+const Values& batch() {
+  static const Values values = packed_batch({{5, 3}, {7}}, 11, 1);
+  return values;
+}
+
+TEST(DistilledLm, TheTeacherIsNotTrained) {
+  int64_t trained = 0, kept = 0;
+  for (const ParamInfo& info : describe_state(DistilledLm(config()))) {
+    EXPECT_EQ(info.trainable, !info.path.starts_with("teacher.")) << info.path;
+    ++(info.trainable ? trained : kept);
+  }
+  EXPECT_EQ(trained, kept);
+  EXPECT_GT(kept, 5);
+}
+
+// The student alone is evaluated and writes; what a teacher would do differently in training doesn't matter.
+TEST(DistilledLm, EvaluatesTheStudent) {
+  const DistilledLm model(config());
+  const Values state = initial_values(model, 3);
+  Values students;
+  for (const auto& [name, value] : state) {
+    if (name.starts_with("student.")) students.emplace(name.substr(8), value);
+  }
+  CausalLm::Config alone = tiny_lm(StackForm::scan);
+  const auto loss = [&](const Model& m, const Values& s) {
+    return evaluate(s, batch(), [&](const Nest& params, const Nest& b) {
+      const LossSum out = functional(m, &Model::forward, params, Tensor(), false, b).result;
+      return Nest{{"sum", out.sum}, {"weight", out.weight}};
+    });
+  };
+  EXPECT_EQ(loss(model, state), loss(CausalLm(alone), students));
+}
+
+TEST(DistilledLm, TheTeacherDrawsNothing) {
+  DistilledLm::Config c = config();
+  auto& layer = c.teacher.as<CausalLm>().decoder.as<Decoder>().pattern[0].as<DecoderLayer>();
+  layer.residual = DropoutResidual::Config();
+  const DistilledLm model(c);
+  const Values state = initial_values(model, 3);
+  const auto loss = [&](uint64_t seed) {
+    return evaluate(state, batch(), [&](const Nest& s, const Nest& b) {
+      return Nest{{"sum", functional(model, &Model::forward, s, make_key(seed), true, b).result.sum}};
+    });
+  };
+  EXPECT_EQ(loss(1), loss(2));
+}
+
+// A teacher like the student has nothing to say beyond the labels.
+TEST(DistilledLm, AgreementCostsNothing) {
+  DistilledLm::Config c = config();
+  c.teacher = c.student;
+  c.soft_weight = 1;
+  const DistilledLm model(c);
+  Values state = initial_values(model, 3);
+  for (auto& [name, value] : state) {
+    if (name.starts_with("teacher.")) value = state.at("student." + name.substr(8));
+  }
+  const Values got = evaluate(state, batch(), [&](const Nest& s, const Nest& b) {
+    const auto out = functional(model, &Model::forward, s, Tensor(), true, b);
+    return Nest{{"sum", out.result.sum}, {"hard", out.collected.summaries.at("hard_loss").value}};
+  });
+  EXPECT_NEAR(got.at("sum").as_double(0), 0, 1e-5);
+  EXPECT_GT(got.at("hard").as_double(0), 1);
+}
+
+}  // namespace
+}  // namespace tenon
