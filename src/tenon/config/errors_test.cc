@@ -123,6 +123,7 @@ TEST(Errors, TextThatIsNotToml) {
   EXPECT_THAT(error_of("vocab_size = 0xfffffffffffffffff"), HasSubstr("x.toml:1: an integer out of range"));
   EXPECT_THAT(error_of("dropout = 1e999"), HasSubstr("x.toml:1: a float out of range"));
   EXPECT_THAT(error_of("x = " + std::string(100000, '[')), HasSubstr("x.toml:1: values are nested too deep"));
+  EXPECT_THAT(error_of("x = 1\n\ny = [" + std::string(20000, '1') + "]"), HasSubstr("x.toml:3: a line is too long"));
   std::string dotted = "a";
   for (int i = 0; i < 100000; ++i) dotted += ".a";
   EXPECT_THAT(error_of(dotted + " = 1"), HasSubstr("nested too deep"));

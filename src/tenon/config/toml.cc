@@ -19,6 +19,8 @@ namespace {
 using Toml = toml::basic_value<toml::discard_comments, std::map, std::vector>;
 
 constexpr size_t kMaxDepth = 100;
+// The parser's time grows with the square of a line's length: it copies the line for what it tries in vain.
+constexpr size_t kMaxLine = 20000;
 
 std::string place(const std::string& filename, size_t line) {
   return fmt::format("{}:{}", filename.empty() ? "text" : filename, line);
@@ -77,6 +79,17 @@ size_t too_deep_line(std::string_view text) {
   return 0;
 }
 
+// The number of the first line that is too long, 0 when none is.
+size_t too_long_line(std::string_view text) {
+  size_t line = 1;
+  for (size_t at = 0; at < text.size(); ++line) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    if (end - at > kMaxLine) return line;
+    at = end + 1;
+  }
+  return 0;
+}
+
 // How a number was written, without underscores and plus signs.
 std::string token_of(const Toml& number) {
   const toml::source_location location = number.location();
@@ -99,45 +112,63 @@ bool is_clamped(const Toml& number) {
   return token.find("inf") == std::string::npos && !(exact.ok() && std::isfinite(*exact));
 }
 
-Value convert(const Toml& from, const std::string& filename);
-
-Value convert_plain(const Toml& from, const std::string& filename) {
-  switch (from.type()) {
-    case toml::value_t::boolean:
-      return from.as_boolean();
-    case toml::value_t::integer:
-      return from.as_integer();
-    case toml::value_t::floating:
-      return from.as_floating();
-    case toml::value_t::string:
-      return from.as_string().str;
-    case toml::value_t::array: {
-      Value::List list;
-      for (const Toml& element : from.as_array()) list.push_back(convert(element, filename));
-      return list;
-    }
-    case toml::value_t::table: {
-      Value::Table table;
-      for (const auto& [key, value] : from.as_table()) table.push_back({key, convert(value, filename)});
-      return table;
-    }
-    default:
-      throw Error(ErrorCode::wrong_type, "dates and times aren't config values")
-          .at(place(filename, from.location().line()))
-          .hint("write a string");
+// Values as ours, with their lines. The parser's own location counts lines from the start, and copies the value's line,
+// for every value it is asked about.
+class Converter {
+ public:
+  Converter(std::string_view text, const std::string& filename) : filename_(filename) {
+    for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) ends_.push_back(at);
   }
-}
 
-Value convert(const Toml& from, const std::string& filename) {
-  if ((from.is_integer() || from.is_floating()) && is_clamped(from)) {
-    throw Error(ErrorCode::invalid_argument, from.is_integer() ? "an integer out of range" : "a float out of range")
-        .at(place(filename, from.location().line()))
-        .expected(from.is_integer() ? "64 bits" : "at most 1.8e308");
+  Value operator()(const Toml& from) const {
+    if ((from.is_integer() || from.is_floating()) && is_clamped(from)) {
+      throw Error(ErrorCode::invalid_argument, from.is_integer() ? "an integer out of range" : "a float out of range")
+          .at(place_of(from))
+          .expected(from.is_integer() ? "64 bits" : "at most 1.8e308");
+    }
+    Value value = plain(from);
+    value.where = place_of(from);
+    return value;
   }
-  Value value = convert_plain(from, filename);
-  value.where = place(filename, from.location().line());
-  return value;
-}
+
+ private:
+  std::string place_of(const Toml& value) const {
+    const auto* region = dynamic_cast<const toml::detail::region*>(toml::detail::get_region(value));
+    if (region == nullptr) return place(filename_, value.location().line());
+    const size_t at = static_cast<size_t>(region->first() - region->begin());
+    return place(filename_, static_cast<size_t>(std::lower_bound(ends_.begin(), ends_.end(), at) - ends_.begin()) + 1);
+  }
+
+  Value plain(const Toml& from) const {
+    switch (from.type()) {
+      case toml::value_t::boolean:
+        return from.as_boolean();
+      case toml::value_t::integer:
+        return from.as_integer();
+      case toml::value_t::floating:
+        return from.as_floating();
+      case toml::value_t::string:
+        return from.as_string().str;
+      case toml::value_t::array: {
+        Value::List list;
+        for (const Toml& element : from.as_array()) list.push_back((*this)(element));
+        return list;
+      }
+      case toml::value_t::table: {
+        Value::Table table;
+        for (const auto& [key, value] : from.as_table()) table.push_back({key, (*this)(value)});
+        return table;
+      }
+      default:
+        throw Error(ErrorCode::wrong_type, "dates and times aren't config values")
+            .at(place_of(from))
+            .hint("write a string");
+    }
+  }
+
+  const std::string& filename_;
+  std::vector<size_t> ends_;  // of lines
+};
 
 // The parser's message: its first line, without its own decoration.
 std::string first_line(std::string_view what) {
@@ -180,9 +211,15 @@ Result<Value> parse_toml(std::string_view text, const std::string& filename) {
         .at(place(filename, line))
         .expected(fmt::format("at most {} levels", kMaxDepth));
   }
+  if (const size_t line = too_long_line(text); line != 0) {
+    return Error(ErrorCode::invalid_argument, "a line is too long")
+        .at(place(filename, line))
+        .expected(fmt::format("at most {} characters", kMaxLine))
+        .hint("break it");
+  }
   try {
     std::istringstream stream{std::string(text)};
-    return convert(toml::parse<toml::discard_comments, std::map, std::vector>(stream, filename), filename);
+    return Converter(text, filename)(toml::parse<toml::discard_comments, std::map, std::vector>(stream, filename));
   } catch (const Error& error) {
     return error;
   } catch (const toml::exception& error) {

@@ -10,7 +10,8 @@
 namespace tenon {
 
 // The table that `text` holds; every value knows its file and line. Dates aren't values here. Nesting is limited to 100
-// levels. `invalid_argument`, at file:line, for text that isn't TOML, a key given twice among it.
+// levels, a line to 20,000 characters. `invalid_argument`, at file:line, for text that isn't TOML, a key given twice
+// among it.
 Result<Value> parse_toml(std::string_view text, const std::string& filename);
 
 // `text` as a single TOML value; bare text becomes a string. `raw` is kept.
