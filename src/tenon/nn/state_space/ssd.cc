@@ -30,9 +30,12 @@ Tensor where(const Tensor& mask, const Tensor& x, const Dims& mask_dims) {
 
 Tensor last_of(const Tensor& x) { return slice_dim(x, 1, x.dim(1) - 1, x.dim(1)); }
 
+// Behind a barrier: otherwise XLA fuses the sums into what is made of pairs of them, and does them again for each pair.
+Tensor sums_apart(const Tensor& x) { return optimization_barrier({cumulative_sum(x, 1)})[0]; }
+
 Decays decays_of(const Tensor& log_decay, const Tensor& starts) {
   const int64_t B = log_decay.dim(0), Q = log_decay.dim(1);
-  const Tensor sums = cumulative_sum(log_decay, 1), by_head = transpose(sums, {0, 2, 3, 1});
+  const Tensor sums = sums_apart(log_decay), by_head = transpose(sums, {0, 2, 3, 1});
   const TensorType square{DType::i32, {Q, Q}};
   const Tensor at = iota(square, 0), from = iota(square, 1);
   Decays out{expand_dims(by_head, 4) - expand_dims(by_head, 3), sums, last_of(sums) - sums};
@@ -40,7 +43,7 @@ Decays decays_of(const Tensor& log_decay, const Tensor& starts) {
     out.within = where(greater_equal(at, from), out.within, {3, 4});
     return out;
   }
-  const Tensor texts = cumulative_sum(convert(starts, DType::i32), 1);
+  const Tensor texts = sums_apart(convert(starts, DType::i32));
   const auto spread = [&](const Tensor& x, const Dims& dims) { return broadcast_in_dim(x, {B, Q, Q}, dims); };
   const Tensor same_text = equal(spread(texts, {0, 1}), spread(texts, {0, 2}));
   out.within = where(logical_and(spread(greater_equal(at, from), {1, 2}), same_text), out.within, {0, 3, 4});
