@@ -44,7 +44,7 @@ double rate(const TokenDataset& dataset) {
   Prefetcher batches(dataset, 0);
   int64_t tokens = 0;
   const double began = steady_seconds();
-  for (int64_t step = 0; step < kSteps; ++step) tokens += batches.next()->num_tokens;
+  for (int64_t step = 0; step < kSteps; ++step) tokens += count_labels(*batches.next());
   return static_cast<double>(tokens) / (steady_seconds() - began);
 }
 

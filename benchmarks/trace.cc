@@ -9,6 +9,7 @@
 
 #include "tenon/base/clock.h"
 #include "tenon/config/build_part.h"
+#include "tenon/data/language_dataset.h"
 #include "tenon/experiments/llama.h"
 #include "tenon/nn/language/causal_lm.h"
 #include "tenon/trainer/train_step.h"
@@ -37,7 +38,7 @@ size_t count_ops(const Trace& trace, RegionId region) {
 Run run(const Model& model, const Learner& learner) {
   Run out;
   double passes_from = 0, passes_to = 0;
-  StepSettings settings{Mesh(), batch_types(kBatch, kTokens), 1, {}, {}};
+  StepSettings settings{Mesh(), token_batch_types(kBatch, kTokens), 1, {}, {}};
   settings.pass_observer = [&](const Pass* pass, const Graph& graph) {
     const size_t ops = count_ops(*graph.trace, graph.root);
     if (pass == nullptr) {

@@ -47,6 +47,8 @@ class Guides(CommandTest):
                 self.check_console(text)
             elif language == "toml":
                 (self.root / target).write_text(text)
+            elif language in ("bash", "python"):
+                self.assertEqual(target, "")
             else:
                 self.assertEqual(language, "cpp")
                 self.assertIn(text, (ROOT / target).read_text())
@@ -56,6 +58,9 @@ class Guides(CommandTest):
 
     def test_experiments(self):
         self.check_guide("experiments.md")
+
+    def test_images(self):
+        self.check_guide("images.md")
 
     def test_optimizers(self):
         self.check_guide("optimizers.md")

@@ -94,7 +94,7 @@ void inspect(const InspectCommand& command) {
   const InspectedLoss loss =
       inspect_forward(resolve_config(command.experiment), command.at,
                       [](const InspectedValue& value) { print_text(format_value(value) + "\n"); });
-  print_text(fmt::format("loss {:.6g} over {:.0f} tokens\n", loss.loss, loss.num_tokens));
+  print_text(fmt::format("loss {:.6g} over {:.0f} {}\n", loss.loss, loss.weight, loss.unit));
 }
 
 void add_dump(Command& debug) {

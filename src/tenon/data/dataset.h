@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,23 +14,14 @@ namespace tenon {
 
 class Tokenizer;
 
-// One step's examples: B rows of T tokens, all i32[B,T]. A row is one or more documents, or parts of them, packed
-// behind one another.
-struct Batch {
-  Literal input_ids;
-  // The token behind each input token; -1 where there is none to learn.
-  Literal target_labels;
-  // 1, 2, … for the documents of a row; 0 for padding. Attention stays within a segment.
-  Literal segment_ids;
-  // Place within the segment, from 0.
-  Literal positions;
-  // Labels that aren't ignored.
-  int64_t num_tokens = 0;
-};
-
-// That both are positive, below 2^31, and together at most 2^40 tokens, more than any machine takes: what is computed
-// from them doesn't overflow. The fields are called "batch_size" and "sequence_length".
-void check_batch_shape(Checker& c, const Required<int64_t>& batch_size, const Required<int64_t>& sequence_length);
+// One step's examples, by the names a model knows their arrays by. The first dimension of each is B.
+using Batch = std::map<std::string, Literal>;
+// Types of a batch's arrays.
+using BatchTypes = std::map<std::string, TensorType>;
+BatchTypes types_of(const Batch& batch);
+// How many elements of its array "target_labels" (of tokens) or "labels" (of examples) aren't below 0: those below are
+// ignored.
+int64_t count_labels(const Batch& batch);
 
 // Which rows of a batch are a host's.
 struct HostRows {
@@ -43,11 +35,12 @@ HostRows host_rows(int64_t batch_size, int64_t host, int64_t num_hosts);
 class Dataset : public Configurable {
  public:
   struct Config : AnyConfig {
-    Required<int64_t> batch_size;       // B
-    Required<int64_t> sequence_length;  // T
-    int64_t seed = 0;                   // of the order of the examples
+    Required<int64_t> batch_size;  // B
+    int64_t seed = 0;              // of the order of the examples
+    // What batches are made of: known without reading any data.
+    virtual BatchTypes batch_types() const = 0;
     void check(Checker& c) const;
-    TENON_FIELDS(batch_size, sequence_length, seed)
+    TENON_FIELDS(batch_size, seed)
   };
   // The batch of `step` (from 0). Throws `invalid_argument` for a step outside.
   virtual Batch batch(int64_t step) const = 0;

@@ -58,12 +58,12 @@ void Document::check(int64_t begin, int64_t end) const {
   checks->check(bytes.subspan(static_cast<size_t>(begin) * width, static_cast<size_t>(end - begin) * width));
 }
 
-Batch empty_batch(int64_t batch_size, int64_t sequence_length) {
+TokenBatch empty_batch(int64_t batch_size, int64_t sequence_length) {
   const TensorType type{DType::i32, {batch_size, sequence_length}};
   return {Literal(type), Literal(type), Literal(type), Literal(type), 0};
 }
 
-RowWriter::RowWriter(Batch& batch, int64_t row)
+RowWriter::RowWriter(TokenBatch& batch, int64_t row)
     : batch_(batch),
       left_(batch.input_ids.dims()[1]),
       input_(row_of(batch.input_ids, row)),

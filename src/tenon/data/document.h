@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "tenon/data/dataset.h"
+#include "tenon/data/language_dataset.h"
 #include "tenon/text/byte_vocab.h"
 
 namespace tenon {
@@ -53,12 +53,12 @@ struct Document {
 };
 
 // A batch of zeros, to be written by RowWriters.
-Batch empty_batch(int64_t batch_size, int64_t sequence_length);
+TokenBatch empty_batch(int64_t batch_size, int64_t sequence_length);
 
 // Writes one row of a batch from left to right.
 class RowWriter {
  public:
-  RowWriter(Batch& batch, int64_t row);
+  RowWriter(TokenBatch& batch, int64_t row);
   // The places [begin, end) of a document as the row's next segment. Throws what Document::checks does.
   void add(const Document& document, int64_t begin, int64_t end, const SpecialTokens& special, EndLabel end_label);
   // Fills the rest of the row.
@@ -67,7 +67,7 @@ class RowWriter {
  private:
   template <class T>
   void add_tokens(const Document& document, int64_t begin, int64_t end, int32_t bos, int32_t last_label);
-  Batch& batch_;
+  TokenBatch& batch_;
   int64_t left_;  // places
   int32_t segment_ = 0;
   int32_t *input_, *label_, *segment_id_, *position_;

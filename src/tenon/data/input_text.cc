@@ -1,7 +1,6 @@
 #include "tenon/data/input_text.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -68,71 +67,6 @@ Result<std::vector<std::string>> list_inputs(const std::vector<std::string>& pat
   return files;
 }
 
-// The lines of a file, unpacked where it is packed.
-class TextReader::Lines {
- public:
-  explicit Lines(const std::string& path) : path_(path), buffer_(size_t{1} << 18, '\0') {
-    file_.reset(gzopen(path.c_str(), "rb"));
-    if (file_ == nullptr) throw Error(ErrorCode::io, "the file can't be opened").at(path);
-    fill();
-    if (path.ends_with(".gz") && end_ > 0 && gzdirect(file_.get()) != 0) {
-      throw Error(ErrorCode::damaged, "not a gzip file").at(path).hint("name it .jsonl if it isn't packed");
-    }
-  }
-
-  // The next line without its end.
-  std::optional<RawText> next() {
-    if (at_ == end_ && !fill()) return std::nullopt;
-    RawText out{{}, &path_, offset_, ++line_};
-    for (bool ended = false; !ended && (at_ < end_ || fill());) {
-      const auto begin = buffer_.begin() + static_cast<int64_t>(at_),
-                 end = buffer_.begin() + static_cast<int64_t>(end_);
-      const auto newline = std::find(begin, end, '\n');
-      ended = newline != end;
-      out.bytes.append(begin, newline);
-      const size_t taken = static_cast<size_t>(newline - begin) + (ended ? 1 : 0);
-      at_ += taken;
-      offset_ += taken;
-      if (out.bytes.size() > kMaxDocumentBytes) throw too_long(path_, out.offset);
-    }
-    return out;
-  }
-  bool empty() const { return offset_ == 0 && end_ == 0; }
-  uint64_t bytes_read() const { return static_cast<uint64_t>(std::max<z_off_t>(gzoffset(file_.get()), 0)); }
-
- private:
-  struct Close {
-    void operator()(gzFile file) const { gzclose(file); }
-  };
-
-  bool fill() {
-    const int count = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
-    int code = Z_OK;
-    const char* message = gzerror(file_.get(), &code);
-    if (count < 0 || code == Z_BUF_ERROR) {
-      throw Error(ErrorCode::damaged, fmt::format("the file can't be unpacked behind byte {} of its text", offset_))
-          .at(path_)
-          .got(quote_text(message))
-          .hint("get it again: it is cut or changed");
-    }
-    // What follows a packed part and isn't one ends the file for the library, without an error.
-    if (count == 0 && gzdirect(file_.get()) == 0 && bytes_read() < file_size(path_).value()) {
-      throw Error(ErrorCode::damaged, fmt::format("something else follows behind byte {} of its text", offset_))
-          .at(path_)
-          .hint("get it again: it is cut or changed");
-    }
-    at_ = 0;
-    end_ = static_cast<size_t>(count);
-    return count > 0;
-  }
-
-  const std::string& path_;
-  std::unique_ptr<gzFile_s, Close> file_;
-  std::string buffer_;
-  size_t at_ = 0, end_ = 0;
-  uint64_t offset_ = 0, line_ = 0;
-};
-
 TextReader::TextReader(std::vector<std::string> files) : files_(std::move(files)) {
   for (const std::string& file : files_) total_ += file_size(file).value();
 }
@@ -143,11 +77,13 @@ uint64_t TextReader::bytes_read() const { return done_ + (lines_ ? lines_->bytes
 std::optional<RawText> TextReader::next() {
   while (true) {
     if (lines_) {
-      while (std::optional<RawText> line = lines_->next()) {
-        if (line->bytes.find_first_not_of(" \t\r") != std::string::npos) return line;
+      const std::string& path = files_[file_ - 1];
+      while (std::optional<FileLine> line = lines_->next()) {
+        if (line->bytes.find_first_not_of(" \t\r") == std::string::npos) continue;
+        return RawText{std::move(line->bytes), &path, line->offset, line->number};
       }
       lines_.reset();
-      done_ += file_size(files_[file_ - 1]).value();
+      done_ += file_size(path).value();
     }
     if (file_ == files_.size()) return std::nullopt;
     const std::string& path = files_[file_++];
@@ -155,7 +91,7 @@ std::optional<RawText> TextReader::next() {
       if (std::optional<RawText> text = whole_file(path)) return text;
       continue;
     }
-    lines_ = std::make_unique<Lines>(path);
+    lines_ = std::make_unique<LineReader>(path, kMaxDocumentBytes);
     if (lines_->empty()) empty_.push_back(path);
   }
 }

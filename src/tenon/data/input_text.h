@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tenon/base/result.h"
+#include "tenon/data/line_reader.h"
 
 namespace tenon {
 
@@ -42,12 +43,11 @@ class TextReader {
   uint64_t bytes_total() const { return total_; }
 
  private:
-  class Lines;
   std::optional<RawText> whole_file(const std::string& path);
   const std::vector<std::string> files_;
   std::vector<std::string> empty_;
   size_t file_ = 0;  // the one to open next
-  std::unique_ptr<Lines> lines_;
+  std::unique_ptr<LineReader> lines_;
   uint64_t done_ = 0, total_ = 0;
 };
 

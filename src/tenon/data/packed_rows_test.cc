@@ -33,8 +33,8 @@ class Texts {
   uint16_t next_ = 10;
 };
 
-std::vector<int64_t> row(const PackedRows& rows, int64_t index, int64_t length, const Literal Batch::* which) {
-  Batch batch = empty_batch(1, length);
+std::vector<int64_t> row(const PackedRows& rows, int64_t index, int64_t length, const Literal TokenBatch::* which) {
+  TokenBatch batch = empty_batch(1, length);
   RowWriter writer(batch, 0);
   rows.write(writer, index);
   std::vector<int64_t> out;
@@ -48,12 +48,12 @@ TEST(PackedRowsTest, ByHand) {
   const PackedRows rows(texts.documents(), 6, EndLabel::eos, kSpecial, 0);
   ASSERT_EQ(rows.num_rows(), 2);
   EXPECT_EQ(rows.fill(), 1);
-  EXPECT_THAT(row(rows, 0, 6, &Batch::input_ids), ElementsAre(1, 11, 12, 13, 14, 15));
-  EXPECT_THAT(row(rows, 0, 6, &Batch::target_labels), ElementsAre(11, 12, 13, 14, 15, 2));
-  EXPECT_THAT(row(rows, 1, 6, &Batch::input_ids), ElementsAre(1, 16, 17, 18, 1, 10));
-  EXPECT_THAT(row(rows, 1, 6, &Batch::target_labels), ElementsAre(16, 17, 18, 2, 10, 2));
-  EXPECT_THAT(row(rows, 1, 6, &Batch::segment_ids), ElementsAre(1, 1, 1, 1, 2, 2));
-  EXPECT_THAT(row(rows, 1, 6, &Batch::positions), ElementsAre(0, 1, 2, 3, 0, 1));
+  EXPECT_THAT(row(rows, 0, 6, &TokenBatch::input_ids), ElementsAre(1, 11, 12, 13, 14, 15));
+  EXPECT_THAT(row(rows, 0, 6, &TokenBatch::target_labels), ElementsAre(11, 12, 13, 14, 15, 2));
+  EXPECT_THAT(row(rows, 1, 6, &TokenBatch::input_ids), ElementsAre(1, 16, 17, 18, 1, 10));
+  EXPECT_THAT(row(rows, 1, 6, &TokenBatch::target_labels), ElementsAre(16, 17, 18, 2, 10, 2));
+  EXPECT_THAT(row(rows, 1, 6, &TokenBatch::segment_ids), ElementsAre(1, 1, 1, 1, 2, 2));
+  EXPECT_THAT(row(rows, 1, 6, &TokenBatch::positions), ElementsAre(0, 1, 2, 3, 0, 1));
 }
 
 TEST(PackedRowsTest, TheTightestRowIsTaken) {
@@ -61,17 +61,17 @@ TEST(PackedRowsTest, TheTightestRowIsTaken) {
   const Texts texts({6, 7, 1, 2});
   const PackedRows rows(texts.documents(), 10, EndLabel::eos, kSpecial, 0);
   ASSERT_EQ(rows.num_rows(), 2);
-  EXPECT_THAT(row(rows, 0, 10, &Batch::input_ids), ElementsAre(1, 16, 17, 18, 19, 20, 21, 22, 1, 23));
+  EXPECT_THAT(row(rows, 0, 10, &TokenBatch::input_ids), ElementsAre(1, 16, 17, 18, 19, 20, 21, 22, 1, 23));
 }
 
 TEST(PackedRowsTest, LongDocumentsAreCut) {
   const Texts texts({7});
   const PackedRows rows(texts.documents(), 5, EndLabel::eos, kSpecial, 0);
   ASSERT_EQ(rows.num_rows(), 2);
-  EXPECT_THAT(row(rows, 0, 5, &Batch::target_labels), ElementsAre(10, 11, 12, 13, 14));
-  EXPECT_THAT(row(rows, 1, 5, &Batch::input_ids), ElementsAre(14, 15, 16, 0, 0));
-  EXPECT_THAT(row(rows, 1, 5, &Batch::target_labels), ElementsAre(15, 16, 2, -1, -1));
-  EXPECT_THAT(row(rows, 1, 5, &Batch::segment_ids), ElementsAre(1, 1, 1, 0, 0));
+  EXPECT_THAT(row(rows, 0, 5, &TokenBatch::target_labels), ElementsAre(10, 11, 12, 13, 14));
+  EXPECT_THAT(row(rows, 1, 5, &TokenBatch::input_ids), ElementsAre(14, 15, 16, 0, 0));
+  EXPECT_THAT(row(rows, 1, 5, &TokenBatch::target_labels), ElementsAre(15, 16, 2, -1, -1));
+  EXPECT_THAT(row(rows, 1, 5, &TokenBatch::segment_ids), ElementsAre(1, 1, 1, 0, 0));
 }
 
 TEST(PackedRowsTest, EveryTokenIsALabelOnceAndFewDocumentsAreCut) {
@@ -83,9 +83,9 @@ TEST(PackedRowsTest, EveryTokenIsALabelOnceAndFewDocumentsAreCut) {
     std::map<int64_t, int64_t> labels;
     int64_t segments = 0, places = 0;
     for (int64_t r = 0; r < rows.num_rows(); ++r) {
-      for (const int64_t label : row(rows, r, length, &Batch::target_labels)) ++labels[label];
+      for (const int64_t label : row(rows, r, length, &TokenBatch::target_labels)) ++labels[label];
       int64_t most = 0;
-      for (const int64_t segment : row(rows, r, length, &Batch::segment_ids)) {
+      for (const int64_t segment : row(rows, r, length, &TokenBatch::segment_ids)) {
         most = std::max(most, segment);
         places += segment > 0 ? 1 : 0;
       }

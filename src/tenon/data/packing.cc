@@ -9,8 +9,8 @@ PackedStream::PackedStream(std::vector<Document> documents, EndLabel end_label, 
   for (const Document& document : documents_) starts_.push_back(starts_.back() + document.num_places());
 }
 
-Batch PackedStream::circular_batch(std::span<const int64_t> starts, int64_t sequence_length) const {
-  Batch batch = empty_batch(static_cast<int64_t>(starts.size()), sequence_length);
+TokenBatch PackedStream::circular_batch(std::span<const int64_t> starts, int64_t sequence_length) const {
+  TokenBatch batch = empty_batch(static_cast<int64_t>(starts.size()), sequence_length);
   for (size_t i = 0; i < starts.size(); ++i) {
     RowWriter row(batch, static_cast<int64_t>(i));
     write(row, starts[i], sequence_length);
@@ -18,8 +18,8 @@ Batch PackedStream::circular_batch(std::span<const int64_t> starts, int64_t sequ
   return batch;
 }
 
-Batch PackedStream::sequential_batch(int64_t first_window, int64_t batch_size, int64_t sequence_length) const {
-  Batch batch = empty_batch(batch_size, sequence_length);
+TokenBatch PackedStream::sequential_batch(int64_t first_window, int64_t batch_size, int64_t sequence_length) const {
+  TokenBatch batch = empty_batch(batch_size, sequence_length);
   for (int64_t i = 0; i < batch_size; ++i) {
     const int64_t start = std::min((first_window + i) * sequence_length, length());
     RowWriter row(batch, i);

@@ -11,7 +11,6 @@
 #include <span>
 #include <vector>
 
-#include "tenon/data/dataset.h"
 #include "tenon/data/document.h"
 
 namespace tenon {
@@ -28,9 +27,9 @@ class PackedStream {
   const std::vector<Document>& documents() const { return documents_; }
 
   // Rows of `sequence_length` places from each of `starts`. Windows go on at the beginning when the stream ends.
-  Batch circular_batch(std::span<const int64_t> starts, int64_t sequence_length) const;
+  TokenBatch circular_batch(std::span<const int64_t> starts, int64_t sequence_length) const;
   // `batch_size` rows of the windows from `first_window` on, counted front to back; padding behind the end.
-  Batch sequential_batch(int64_t first_window, int64_t batch_size, int64_t sequence_length) const;
+  TokenBatch sequential_batch(int64_t first_window, int64_t batch_size, int64_t sequence_length) const;
   // Writes `length` places from `start` on into a row.
   void write(RowWriter& row, int64_t start, int64_t length) const;
 

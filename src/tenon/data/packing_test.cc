@@ -21,7 +21,7 @@ TEST(PackingTest, TwoDocumentsInOneRow) {
   EXPECT_EQ(stream.length(), 7);
   EXPECT_EQ(stream.num_tokens(), 5);
   const std::vector<int64_t> starts = {0, 2};
-  const Batch batch = stream.circular_batch(starts, 6);
+  const TokenBatch batch = stream.circular_batch(starts, 6);
   EXPECT_EQ(to_string(batch.input_ids.type()), "i32[2,6]");
   EXPECT_THAT(values(batch.input_ids), ElementsAre(257, 'T', 'h', 'e', 257, 'A'));
   EXPECT_THAT(values(batch.target_labels), ElementsAre('T', 'h', 'e', 258, 'A', 'n'));
@@ -38,14 +38,14 @@ TEST(PackingTest, TwoDocumentsInOneRow) {
 TEST(PackingTest, ACutDocumentHasNoEnd) {
   const PackedStream stream({{as_bytes("ab"), false}, {as_bytes("\xff"), true}}, EndLabel::eos);
   const std::vector<int64_t> starts = {0};
-  const Batch batch = stream.circular_batch(starts, 5);
+  const TokenBatch batch = stream.circular_batch(starts, 5);
   EXPECT_THAT(values(batch.target_labels), ElementsAre('a', 'b', -1, 255, 258));
   EXPECT_EQ(batch.num_tokens, 4);
 }
 
 TEST(PackingTest, SequentialPadsTheEnd) {
   const PackedStream stream({{as_bytes("abcd")}}, EndLabel::ignored);
-  const Batch batch = stream.sequential_batch(1, 2, 3);
+  const TokenBatch batch = stream.sequential_batch(1, 2, 3);
   EXPECT_THAT(values(batch.input_ids), ElementsAre('c', 'd', 256));
   EXPECT_THAT(values(batch.target_labels), ElementsAre('d', -1, -1));
   EXPECT_THAT(values(batch.segment_ids), ElementsAre(1, 1, 0));
@@ -60,7 +60,7 @@ TEST(PackingTest, TokensOfSeveralBytes) {
   const std::vector<uint32_t> large = {70000, 3};
   const PackedStream stream({{std::as_bytes(std::span(small)), true, 2}, {std::as_bytes(std::span(large)), true, 4}},
                             EndLabel::eos, {.bos = 1, .eos = 2, .pad = 0});
-  const Batch batch = stream.sequential_batch(0, 1, 8);
+  const TokenBatch batch = stream.sequential_batch(0, 1, 8);
   EXPECT_THAT(values(batch.input_ids), ElementsAre(1, 500, 65535, 1, 70000, 3, 0, 0));
   EXPECT_THAT(values(batch.target_labels), ElementsAre(500, 65535, 2, 70000, 3, 2, -1, -1));
   EXPECT_THAT(values(batch.positions), ElementsAre(0, 1, 2, 0, 1, 2, 0, 0));

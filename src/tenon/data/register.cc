@@ -1,6 +1,7 @@
 #include "tenon/data/register.h"
 
 #include "tenon/config/registry.h"
+#include "tenon/data/image_dataset.h"
 #include "tenon/data/text_dataset.h"
 #include "tenon/data/token_dataset.h"
 #include "tenon/text/register.h"
@@ -9,7 +10,7 @@ namespace tenon {
 
 void register_data(Registry& registry) {
   register_text(registry);
-  registry.add<TextDataset, TokenDataset, TokenSource>();
+  registry.add<TextDataset, TokenDataset, TokenSource, ImageDataset, RandomFlip, RandomShift, RandomCrop>();
 }
 
 }  // namespace tenon

@@ -22,7 +22,7 @@ Batch SequentialDataset::batch(int64_t step) const {
         .got(std::to_string(step))
         .expected(fmt::format("0 to {}", *num_batches() - 1));
   }
-  return stream_->sequential_batch(step * batch_size_, batch_size_, sequence_length_);
+  return to_batch(stream_->sequential_batch(step * batch_size_, batch_size_, sequence_length_));
 }
 
 std::optional<int64_t> SequentialDataset::num_batches() const {

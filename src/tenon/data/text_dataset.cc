@@ -30,7 +30,7 @@ int64_t held_out_bytes(const TextDataset::Config& config, const Corpus& corpus) 
 
 }  // namespace
 
-TENON_MODULE(TextDataset, Dataset, "text files with bytes as tokens (259 of them), packed",
+TENON_MODULE(TextDataset, LanguageDataset, "text files with bytes as tokens (259 of them), packed",
              {"path", "a text file, or a folder with .txt files"},
              {"eval_fraction", "the last part of the bytes, kept for evaluation"})
 
@@ -73,7 +73,7 @@ Batch TextDataset::batch(int64_t step) const {
   for (int64_t row = 0; row < text_->batch_size; ++row) {
     starts.push_back(static_cast<int64_t>(order.start(static_cast<uint64_t>(first) + static_cast<uint64_t>(row))));
   }
-  return text_->train.circular_batch(starts, text_->sequence_length);
+  return to_batch(text_->train.circular_batch(starts, text_->sequence_length));
 }
 
 std::unique_ptr<Dataset> TextDataset::held_out() const {

@@ -6,13 +6,13 @@
 #include <optional>
 #include <string>
 
-#include "tenon/data/dataset.h"
+#include "tenon/data/language_dataset.h"
 
 namespace tenon {
 
-class TextDataset final : public Dataset {
+class TextDataset final : public LanguageDataset {
  public:
-  struct Config : Dataset::Config {
+  struct Config : LanguageDataset::Config {
     // A text file, or a folder with .txt files: one document each, in the order of their names.
     Required<std::string> path;
     // The last part of the bytes that is kept for evaluation, in [0, 1).

@@ -60,9 +60,9 @@ TEST_F(TextDatasetTest, HeldOutBytesAreLabelledExactlyOnce) {
   int64_t tokens = 0;
   for (int64_t i = 0; i < *held_out->num_batches(); ++i) {
     const Batch batch = held_out->batch(i);
-    tokens += batch.num_tokens;
-    for (int64_t j = 0; j < batch.target_labels.size(); ++j) {
-      if (batch.target_labels.as_int(j) >= 0) labels += static_cast<char>(batch.target_labels.as_int(j));
+    tokens += count_labels(batch);
+    for (int64_t j = 0; j < batch.at("target_labels").size(); ++j) {
+      if (batch.at("target_labels").as_int(j) >= 0) labels += static_cast<char>(batch.at("target_labels").as_int(j));
     }
   }
   const size_t expected = all_.size() / 10;
@@ -78,10 +78,10 @@ TEST_F(TextDatasetTest, TrainingNeverSeesHeldOutBytes) {
   const TextDataset dataset(options());
   for (int64_t step = 0; step < 100; ++step) {
     const Batch batch = dataset.batch(step);
-    for (int64_t j = 0; j < batch.input_ids.size(); ++j) {
-      ASSERT_NE(batch.input_ids.as_int(j), 'y');
-      ASSERT_NE(batch.target_labels.as_int(j), 'y');
-      ASSERT_NE(batch.target_labels.as_int(j), kEosToken);  // the only document is cut
+    for (int64_t j = 0; j < batch.at("input_ids").size(); ++j) {
+      ASSERT_NE(batch.at("input_ids").as_int(j), 'y');
+      ASSERT_NE(batch.at("target_labels").as_int(j), 'y');
+      ASSERT_NE(batch.at("target_labels").as_int(j), kEosToken);  // the only document is cut
     }
   }
 }
@@ -92,14 +92,14 @@ TEST_F(TextDatasetTest, LabelsAreTheNextInputWithinASegment) {
   for (int64_t step = 0; step < 40; ++step) {
     const Batch batch = dataset.batch(step);
     int64_t labels = 0;
-    for (int64_t i = 0; i < batch.input_ids.size(); ++i) {
-      labels += batch.target_labels.as_int(i) >= 0 ? 1 : 0;
+    for (int64_t i = 0; i < batch.at("input_ids").size(); ++i) {
+      labels += batch.at("target_labels").as_int(i) >= 0 ? 1 : 0;
       const bool row_end = i % 16 == 15;
-      if (row_end || batch.segment_ids.as_int(i) != batch.segment_ids.as_int(i + 1)) continue;
-      ASSERT_EQ(batch.target_labels.as_int(i), batch.input_ids.as_int(i + 1));
-      ASSERT_EQ(batch.positions.as_int(i) + 1, batch.positions.as_int(i + 1));
+      if (row_end || batch.at("segment_ids").as_int(i) != batch.at("segment_ids").as_int(i + 1)) continue;
+      ASSERT_EQ(batch.at("target_labels").as_int(i), batch.at("input_ids").as_int(i + 1));
+      ASSERT_EQ(batch.at("positions").as_int(i) + 1, batch.at("positions").as_int(i + 1));
     }
-    ASSERT_EQ(labels, batch.num_tokens);
+    ASSERT_EQ(labels, count_labels(batch));
   }
 }
 
@@ -108,11 +108,11 @@ TEST_F(TextDatasetTest, AnyStepAtAnyTime) {
   const TextDataset a(options()), b(options());
   const Batch late = a.batch(1000);
   for (int64_t step = 0; step < 20; ++step) (void)b.batch(step);
-  EXPECT_EQ(b.batch(1000).input_ids, late.input_ids);
-  EXPECT_FALSE(a.batch(1001).input_ids == late.input_ids);
+  EXPECT_EQ(b.batch(1000).at("input_ids"), late.at("input_ids"));
+  EXPECT_FALSE(a.batch(1001).at("input_ids") == late.at("input_ids"));
   TextDataset::Config other = options();
   other.seed = 8;
-  EXPECT_FALSE(TextDataset(other).batch(1000).input_ids == late.input_ids);
+  EXPECT_FALSE(TextDataset(other).batch(1000).at("input_ids") == late.at("input_ids"));
   EXPECT_NO_THROW(a.batch(int64_t{1} << 60));
   EXPECT_THROW(a.batch(-1), Error);
   EXPECT_THROW(a.batch(int64_t{1} << 62), Error);
@@ -177,14 +177,14 @@ TEST_F(TextDatasetTest, HostsSeeTheirPartOfTheBatch) {
   int64_t tokens = 0;
   for (int64_t host = 0; host < 2; ++host) {
     const Batch part = dataset.host_batch(3, host, 2);
-    ASSERT_EQ(part.positions.dims(), (Dims{2, 16}));
-    tokens += part.num_tokens;
+    ASSERT_EQ(part.at("positions").dims(), (Dims{2, 16}));
+    tokens += count_labels(part);
     for (int64_t i = 0; i < 32; ++i) {
-      ASSERT_EQ(part.input_ids.as_int(i), all.input_ids.as_int(32 * host + i));
-      ASSERT_EQ(part.segment_ids.as_int(i), all.segment_ids.as_int(32 * host + i));
+      ASSERT_EQ(part.at("input_ids").as_int(i), all.at("input_ids").as_int(32 * host + i));
+      ASSERT_EQ(part.at("segment_ids").as_int(i), all.at("segment_ids").as_int(32 * host + i));
     }
   }
-  EXPECT_EQ(tokens, all.num_tokens);
+  EXPECT_EQ(tokens, count_labels(all));
   EXPECT_THROW(dataset.host_batch(3, 2, 2), Error);
   EXPECT_THROW(dataset.host_batch(3, 0, 3), Error);
 }
@@ -200,19 +200,17 @@ TEST_F(TextDatasetTest, BuildsByItsInterface) {
   write_novels();
   Registry registry;
   register_data(registry);
-  EXPECT_EQ(registry.implementations(Dataset::Config::static_type()).size(), 2u);
+  EXPECT_EQ(registry.implementations(LanguageDataset::Config::static_type()).size(), 2u);
   Slot<Dataset> slot = options();
   slot->batch_size = 2;
-  EXPECT_EQ(slot.build()->batch(0).input_ids.dims(), (Dims{2, 16}));
+  EXPECT_EQ(slot.build()->batch(0).at("input_ids").dims(), (Dims{2, 16}));
 }
 
 class Counting final : public Dataset {
  public:
   Batch batch(int64_t step) const override {
     if (step == 7) throw Error(ErrorCode::damaged, "bad page");
-    Batch batch;
-    batch.num_tokens = step;
-    return batch;
+    return {{"step", Literal::scalar_int(DType::i32, step)}};
   }
   std::optional<int64_t> num_batches() const override { return end; }
   std::unique_ptr<Dataset> held_out() const override { return nullptr; }
@@ -223,7 +221,7 @@ class Counting final : public Dataset {
 TEST(PrefetcherTest, InOrderThenTheErrorAgainAndAgain) {
   const Counting dataset;
   Prefetcher prefetcher(dataset, 3, 2);
-  for (int64_t step = 3; step < 7; ++step) EXPECT_EQ(prefetcher.next()->num_tokens, step);
+  for (int64_t step = 3; step < 7; ++step) EXPECT_EQ(prefetcher.next()->at("step").as_int(0), step);
   EXPECT_THROW(prefetcher.next(), Error);
   EXPECT_THROW(prefetcher.next(), Error);
 }
@@ -232,8 +230,8 @@ TEST(PrefetcherTest, EndsAfterTheLast) {
   Counting dataset;
   dataset.end = 2;
   Prefetcher prefetcher(dataset, 0, 1);
-  EXPECT_EQ(prefetcher.next()->num_tokens, 0);
-  EXPECT_EQ(prefetcher.next()->num_tokens, 1);
+  EXPECT_EQ(prefetcher.next()->at("step").as_int(0), 0);
+  EXPECT_EQ(prefetcher.next()->at("step").as_int(0), 1);
   EXPECT_FALSE(prefetcher.next().has_value());
   EXPECT_FALSE(prefetcher.next().has_value());
 }

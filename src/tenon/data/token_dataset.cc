@@ -24,7 +24,7 @@ TENON_MODULE(TokenSource, Configurable, "a directory of prepared data",
              {"epochs", "times to go through it before training data ends; 0: any number"},
              {"min_tokens", "documents with fewer are left out"},
              {"max_tokens", "documents with more are left out; empty: none is"})
-TENON_MODULE(TokenDataset, Dataset, "prepared tokens, mixed by weight and packed into rows",
+TENON_MODULE(TokenDataset, LanguageDataset, "prepared tokens, mixed by weight and packed into rows",
              {"sources", "directories of prepared data"},
              {"packing", "best_fit: documents whole where they fit, rows padded; stream: cut where a row ends"},
              {"eval_fraction", "the last part of each source's tokens, kept for evaluation"},
@@ -157,7 +157,7 @@ struct TokenDataset::Data {
     if (overflows || static_cast<uint64_t>(first) >= end) {
       throw Error(ErrorCode::invalid_argument, "no such training batch").got(std::to_string(step));
     }
-    Batch batch = empty_batch(part.count, sequence_length);
+    TokenBatch batch = empty_batch(part.count, sequence_length);
     for (int64_t row = 0; row < part.count; ++row) {
       RowWriter writer(batch, row);
       const uint64_t position = static_cast<uint64_t>(first) + static_cast<uint64_t>(part.first + row);
@@ -168,7 +168,7 @@ struct TokenDataset::Data {
         writer.pad(SpecialTokens::of(*tokenizer));
       }
     }
-    return batch;
+    return to_batch(std::move(batch));
   }
 
   int64_t batch_size;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tenon/data/dataset.h"
+#include "tenon/data/language_dataset.h"
 
 namespace tenon {
 
@@ -40,9 +40,9 @@ class TokenSource final : public Configurable {
   Config config_;
 };
 
-class TokenDataset final : public Dataset {
+class TokenDataset final : public LanguageDataset {
  public:
-  struct Config : Dataset::Config {
+  struct Config : LanguageDataset::Config {
     std::vector<Slot<TokenSource>> sources;
     Packing packing = Packing::best_fit;
     // The last part of each source's tokens that is kept for evaluation, in [0, 1).

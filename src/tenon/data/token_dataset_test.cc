@@ -58,18 +58,18 @@ class TokenDatasetTest : public TestDir {
       const Batch batch = dataset.batch(step);
       for (int64_t row = 0; row < 4; ++row) {
         if (step * 4 + row < begin || step * 4 + row >= end) continue;
-        for (int64_t i = 0; i < 32; ++i) ++out[batch.target_labels.as_int(row * 32 + i)];
+        for (int64_t i = 0; i < 32; ++i) ++out[batch.at("target_labels").as_int(row * 32 + i)];
       }
     }
     out.erase(-1);
     return out;
   }
   static void expect_same(const Batch& a, const Batch& b) {
-    EXPECT_EQ(a.input_ids, b.input_ids);
-    EXPECT_EQ(a.target_labels, b.target_labels);
-    EXPECT_EQ(a.segment_ids, b.segment_ids);
-    EXPECT_EQ(a.positions, b.positions);
-    EXPECT_EQ(a.num_tokens, b.num_tokens);
+    EXPECT_EQ(a.at("input_ids"), b.at("input_ids"));
+    EXPECT_EQ(a.at("target_labels"), b.at("target_labels"));
+    EXPECT_EQ(a.at("segment_ids"), b.at("segment_ids"));
+    EXPECT_EQ(a.at("positions"), b.at("positions"));
+    EXPECT_EQ(count_labels(a), count_labels(b));
   }
   std::string error(const TokenDataset::Config& config) const {
     return thrown([&] { (void)build_as<TokenDataset>(config); }).what();
@@ -84,7 +84,7 @@ TEST_F(TokenDatasetTest, EveryTokenIsALabelOnceAnEpoch) {
     int64_t count = 0;
     for (int64_t step = 0; step < *once.num_batches(); ++step) {
       const Batch batch = once.batch(step);
-      for (int64_t row = 0; row < 4; ++row) count += batch.segment_ids.as_int(row * 32) > 0 ? 1 : 0;
+      for (int64_t row = 0; row < 4; ++row) count += batch.at("segment_ids").as_int(row * 32) > 0 ? 1 : 0;
     }
     return count;
   }();
@@ -100,7 +100,7 @@ TEST_F(TokenDatasetTest, EveryTokenIsALabelOnceAnEpoch) {
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
     EXPECT_EQ(labels(forever, epoch * rows, (epoch + 1) * rows), expected) << epoch;
   }
-  EXPECT_FALSE(forever.batch(0).input_ids == forever.batch(rows).input_ids);
+  EXPECT_FALSE(forever.batch(0).at("input_ids") == forever.batch(rows).at("input_ids"));
 }
 
 TEST_F(TokenDatasetTest, AnyStepAtAnyTimeWhateverTheNumberOfHosts) {
@@ -122,20 +122,22 @@ TEST_F(TokenDatasetTest, AnyStepAtAnyTimeWhateverTheNumberOfHosts) {
         int64_t tokens = 0;
         for (int64_t host = 0; host < hosts; ++host) {
           const Batch part = other.host_batch(step, host, hosts);
-          tokens += part.num_tokens;
-          for (int64_t i = 0; i < part.input_ids.size(); ++i) {
-            ASSERT_EQ(part.input_ids.as_int(i), whole.input_ids.as_int(host * part.input_ids.size() + i));
-            ASSERT_EQ(part.target_labels.as_int(i), whole.target_labels.as_int(host * part.input_ids.size() + i));
+          tokens += count_labels(part);
+          for (int64_t i = 0; i < part.at("input_ids").size(); ++i) {
+            ASSERT_EQ(part.at("input_ids").as_int(i),
+                      whole.at("input_ids").as_int(host * part.at("input_ids").size() + i));
+            ASSERT_EQ(part.at("target_labels").as_int(i),
+                      whole.at("target_labels").as_int(host * part.at("input_ids").size() + i));
           }
         }
-        EXPECT_EQ(tokens, whole.num_tokens);
+        EXPECT_EQ(tokens, count_labels(whole));
       }
     }
     EXPECT_THROW(one.host_batch(0, 0, 3), Error);
     EXPECT_THROW(one.batch(-1), Error);
     EXPECT_THROW(one.batch(int64_t{1} << 62), Error);
     config.seed = 8;
-    EXPECT_FALSE(TokenDataset(config).batch(3).input_ids == straight[3].input_ids);
+    EXPECT_FALSE(TokenDataset(config).batch(3).at("input_ids") == straight[3].at("input_ids"));
   }
 }
 
@@ -146,7 +148,7 @@ TEST_F(TokenDatasetTest, SourcesHaveTheirSharesAndEpochs) {
   int64_t from_b = 0;
   for (int64_t step = 0; step < 20; ++step) {
     const Batch batch = dataset.batch(step);
-    for (int64_t row = 0; row < 100; ++row) from_b += batch.target_labels.as_int(row * 32) < 'a' ? 1 : 0;
+    for (int64_t row = 0; row < 100; ++row) from_b += batch.at("target_labels").as_int(row * 32) < 'a' ? 1 : 0;
   }
   EXPECT_NEAR(static_cast<double>(from_b), 0.2 * 2000, 2);
   // The data ends where the second source would come to its third epoch.
@@ -190,8 +192,8 @@ TEST_F(TokenDatasetTest, HeldOutTokensAreLabelledOnceAndNeverTrainedOn) {
   std::map<int64_t, int64_t> all = labels(dataset, 0, 4 * *dataset.num_batches());
   int64_t evaluated = 0, last_rows = 0;
   for (int64_t step = 0; step < *held_out->num_batches(); ++step) {
-    evaluated += held_out->batch(step).num_tokens;
-    last_rows = held_out->batch(step).segment_ids.as_int(3 * 32 + 31);
+    evaluated += count_labels(held_out->batch(step));
+    last_rows = held_out->batch(step).at("segment_ids").as_int(3 * 32 + 31);
   }
   EXPECT_EQ(last_rows, 0);  // padding
   for (const auto& [label, count] : labels(*held_out, 0, 4 * *held_out->num_batches())) all[label] += count;

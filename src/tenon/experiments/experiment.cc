@@ -9,6 +9,8 @@
 #include "tenon/data/register.h"
 #include "tenon/experiments/austen.h"
 #include "tenon/experiments/austen_objectives.h"
+#include "tenon/experiments/digits.h"
+#include "tenon/experiments/imagenet.h"
 #include "tenon/experiments/llama.h"
 #include "tenon/experiments/mamba2_lm.h"
 #include "tenon/experiments/overlay_file.h"
@@ -65,6 +67,8 @@ ExperimentRegistry& ExperimentRegistry::global() {
 void register_experiments(ExperimentRegistry& registry) {
   register_austen(registry);
   register_austen_objectives(registry);
+  register_digits(registry);
+  register_imagenet(registry);
   register_llama(registry);
   register_mamba2_lm(registry);
   register_qwen3_moe(registry);
@@ -76,7 +80,8 @@ void register_everything(Registry& registry) {
   register_optim(registry);
   register_data(registry);
   register_trainer(registry);
-  registry.add<Austen, AustenMlm, AustenDistill, AustenPairs, Llama, Mamba2Lm, Qwen3Moe>();
+  registry.add<Austen, AustenMlm, AustenDistill, AustenPairs, Digits, ImageNetResNet, ImageNetViT, Llama, Mamba2Lm,
+               Qwen3Moe>();
 }
 
 }  // namespace tenon

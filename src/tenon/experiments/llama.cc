@@ -85,16 +85,21 @@ Learner::Config learner(const Llama& args, int64_t max_steps) {
 }
 
 Slot<Dataset> dataset(const Llama& args) {
+  const auto sized = [&](auto config) {
+    config.batch_size = args.batch_size;
+    config.sequence_length = args.sequence_length;
+    return config;
+  };
   if (args.data.empty()) {
     TextDataset::Config text;
     text.path = args.data_path;
-    return text;
+    return sized(text);
   }
   TokenSource::Config source;
   source.path = args.data;
   TokenDataset::Config tokens;
   tokens.sources = {source};
-  return tokens;
+  return sized(tokens);
 }
 
 }  // namespace
@@ -106,8 +111,6 @@ Trainer::Config Llama::operator()() const {
   c.model = model(*this);
   c.learner = learner(*this, c.max_steps);
   c.data = dataset(*this);
-  c.data->batch_size = batch_size;
-  c.data->sequence_length = sequence_length;
   c.mesh.data = fsdp == -1 ? 1 : -1;
   c.mesh.fsdp = fsdp;
   c.save_every_n_steps = std::min<int64_t>(1000, c.max_steps);

@@ -65,8 +65,7 @@ std::optional<std::string> LossEvaluator::prepare(TrainSession& session, const D
     }
   }
   check_tokens(*read_, training);
-  const BatchTypes types =
-      data_ ? batch_types((*config_.data)->batch_size, (*config_.data)->sequence_length) : session.batch();
+  const BatchTypes types = data_ ? (*config_.data)->batch_types() : session.batch();
   const Executable& program = session.prepare_eval(types);
   return fmt::format("{}\n{}", read_->describe(), format_compiled("eval step", program));
 }
@@ -77,12 +76,12 @@ std::optional<Scalars> LossEvaluator::evaluate(TrainSession& session, const std:
   if (!result) return std::nullopt;
   Scalars out(result->metrics.begin(), result->metrics.end());
   out["loss"] = result->loss;
-  out["perplexity"] = std::exp(result->loss);
-  out["num_tokens"] = result->num_tokens;
+  out[session.weight_metric()] = result->weight;
+  if (read_->tokenizer() != nullptr) out["perplexity"] = std::exp(result->loss);
   const std::optional<int64_t> bytes = read_->num_text_bytes();
-  const bool whole = (!most || *most >= read_->num_batches()) && result->num_tokens == result->num_labels;
+  const bool whole = (!most || *most >= read_->num_batches()) && result->weight == result->num_labels;
   if (bytes && *bytes > 0 && whole) {
-    out["bits_per_byte"] = result->loss * result->num_tokens / static_cast<double>(*bytes) / std::numbers::ln2;
+    out["bits_per_byte"] = result->loss * result->weight / static_cast<double>(*bytes) / std::numbers::ln2;
   }
   return out;
 }

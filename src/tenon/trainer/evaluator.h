@@ -33,9 +33,9 @@ class Evaluator : public Configurable {
 enum class DataPart : uint8_t { held_out, training };
 TENON_ENUM(DataPart, held_out, training)
 
-// The mean loss by token (nats) over a dataset, "perplexity" (its exponential), "bits_per_byte" where all of it is
-// read, every label counts and it knows how many bytes of text that is, and the means by token that the model gives
-// (summaries merged as weighted_mean).
+// The mean loss (nats, by token or example) over a dataset, how many of these there were, and the weighted means that
+// the model gives (summaries merged as weighted_mean); of text "perplexity" (the exponential of the loss) too, and
+// "bits_per_byte" where all of it is read, every label counts and it knows how many bytes that is.
 class LossEvaluator final : public Evaluator {
  public:
   struct Config : Evaluator::Config {

@@ -9,10 +9,10 @@
 namespace tenon {
 
 struct Gradients {
-  Nest grads;         // by parameter, f32: of sum / weight
-  Tensor loss;        // f32 scalar: sum / weight; 0 for a batch without live tokens
-  Tensor num_tokens;  // f32 scalar: weight
-  Nest states;        // after the batch
+  Nest grads;     // by parameter, f32: of sum / weight
+  Tensor loss;    // f32 scalar: sum / weight; 0 for a batch without live tokens
+  Tensor weight;  // f32 scalar
+  Nest states;    // after the batch
   Outputs summaries;
 };
 

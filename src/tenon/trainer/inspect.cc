@@ -157,7 +157,7 @@ std::vector<Literal> initial_state(const Model& model, const std::vector<ParamIn
   return interpret(graph, std::vector<Literal>{seed_words(seed)});
 }
 
-// (state…, seed, batch…) -> (sum of losses, number of tokens).
+// (state…, seed, batch…) -> (sum, weight) of the loss.
 Graph trace_forward(const Model& model, const std::vector<ParamInfo>& infos, const std::vector<Literal>& args,
                     const BatchTypes& batch) {
   std::vector<TensorType> types;
@@ -184,9 +184,8 @@ InspectedLoss inspect_forward(const Trainer::Config& config, std::string_view at
   std::vector<Literal> args = initial_state(model, infos, config.seed);
   args.push_back(seed_words(config.seed));
   const Batch batch = trainer.data().batch(0);
-  for (const Literal* array : batch_arrays(batch)) args.push_back(*array);
-  const Graph graph =
-      trace_forward(model, infos, args, batch_types(config.data->batch_size, config.data->sequence_length));
+  for (const auto& [name, array] : batch) args.push_back(array);
+  const Graph graph = trace_forward(model, infos, args, types_of(batch));
 
   const Places places(graph);
   const Selection selection(places, at);
@@ -200,7 +199,7 @@ InspectedLoss inspect_forward(const Trainer::Config& config, std::string_view at
     }
   });
   const double weight = loss[1].as_double(0);
-  return {weight > 0 ? loss[0].as_double(0) / weight : 0, weight};
+  return {weight > 0 ? loss[0].as_double(0) / weight : 0, weight, std::string(model.unit())};
 }
 
 std::string format_value(const InspectedValue& v) {

@@ -24,7 +24,8 @@ struct InspectedValue {
 };
 
 struct InspectedLoss {
-  double loss = 0, num_tokens = 0;
+  double loss = 0, weight = 0;
+  std::string unit;  // what the weight counts: Model::unit
 };
 
 // Runs the forward pass of step 1 (initial parameters, first batch, the step's draws) and gives every value that an op

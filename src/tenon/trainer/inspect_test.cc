@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "tenon/data/language_dataset.h"
 #include "tenon/trainer/test_run.h"
 #include "tenon/trainer/train_session.h"
 
@@ -45,12 +46,12 @@ TEST_F(InspectTest, ALayerOfAScanIsTheUnrolledOne) {
 
 TEST_F(InspectTest, TheLossIsTheFirstStepsLoss) {
   const Trainer t(tiny());
-  TrainSession s(t.model(), t.learner(), {cpu(1), {{}, batch_types(8, 16), 1}, t.config().seed});
+  TrainSession s(t.model(), t.learner(), {cpu(1), {{}, token_batch_types(8, 16), 1}, t.config().seed});
   s.initialize();
   const Literal metrics = s.train_step(0, t.data().batch(0)).to_literal();
   const InspectedLoss got = inspect_forward(tiny(), "/tanh$", [](const InspectedValue&) {});
   EXPECT_NEAR(got.loss, metrics.as_double(0), 1e-5);  // "loss"
-  EXPECT_EQ(got.num_tokens, metrics.as_double(2));
+  EXPECT_EQ(got.weight, metrics.as_double(2));
 }
 
 TEST_F(InspectTest, Expressions) {

@@ -1,6 +1,7 @@
 // What remat choices do to the compiler's temporary bytes.
 #include <gtest/gtest.h>
 
+#include "tenon/data/language_dataset.h"
 #include "tenon/nn/language/causal_lm.h"
 #include "tenon/optim/adamw.h"
 #include "tenon/optim/learner.h"
@@ -31,7 +32,7 @@ int64_t temporary_bytes(const CausalLm::Config& config) {
   Learner::Config learner;
   learner.learning_rate = 0.1;
   learner.optimizer = AdamW::Config{};
-  const StepSettings settings{Mesh(), batch_types(kBatch, kTokens), 1};
+  const StepSettings settings{Mesh(), token_batch_types(kBatch, kTokens), 1};
   return compile(Backend::open("cpu"), Mesh(), make_train_program(model, Learner(learner), settings).program)
       .memory()
       .temporary;

@@ -74,8 +74,10 @@ TrainResult Run::finish() {
   if (saved_step_ != step_) save();
   saver_->wait();
   result_.step = step_;
+  result_.headline = trainer_.model().headline();
+  result_.unit = trainer_.model().unit();
   result_.train_loss = train_loss();
-  result_.tokens_per_s = steps_time_.seconds() > 0 ? tokens_ / steps_time_.seconds() : 0;
+  result_.rate = steps_time_.seconds() > 0 ? weight_ / steps_time_.seconds() : 0;
   RunLog(options_.out).line(format_final(result_));
   return result_;
 }
@@ -204,8 +206,9 @@ bool Run::settle() {
   ++steps_;
   ++window_.steps;
   window_.loss += metrics.at("loss");
-  window_.tokens += metrics.at("num_tokens");
-  tokens_ += metrics.at("num_tokens");
+  const double weight = metrics.at(session_->weight_metric());
+  window_.weight += weight;
+  weight_ += weight;
   const bool skipped = metrics.at("skipped_in_a_row") > 0;
   if (skipped) {
     log_.line(fmt::format("warning: step {} was skipped: loss {}, gradient norm {}", count, metrics.at("loss"),

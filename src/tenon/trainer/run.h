@@ -50,7 +50,7 @@ class Run {
   // Sums since the last log line.
   struct Window {
     int64_t steps = 0;
-    double loss = 0, tokens = 0;
+    double loss = 0, weight = 0;
     double since = 0, waited_since = 0, data_since = 0;  // on the clocks of steps, waiting and data
   };
   struct NamedEvaluator {
@@ -136,14 +136,14 @@ class Run {
   double peak_flops_ = 0, model_flops_ = 0;  // of all devices a second, and of a step; 0: unknown
   Window window_;
   TrainResult result_;
-  // Of this process: time on steps alone, steps whose metrics are in, and their tokens.
+  // Of this process: time on steps alone, steps whose metrics are in, and their tokens or examples.
   Stopwatch steps_time_;
   // The part of it that waited for results of the devices.
   Stopwatch waiting_time_;
   // And the part that waited for batches.
   Stopwatch data_time_;
   int64_t steps_ = 0;
-  double tokens_ = 0;
+  double weight_ = 0;
 };
 
 }  // namespace tenon

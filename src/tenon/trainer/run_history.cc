@@ -62,8 +62,9 @@ RunStatus read_run(const std::string& dir) {
   run.max_steps = max_steps(dir);
   const auto see = [&](int64_t step, const Json& json) {
     run.step = std::max(run.step.value_or(0), step);
-    for (const auto& [name, to] : {std::pair("train/loss", &run.train_loss), std::pair("eval/loss", &run.eval_loss),
-                                   std::pair("eval/bits_per_byte", &run.bits_per_byte)}) {
+    for (const auto& [name, to] :
+         {std::pair("train/loss", &run.train_loss), std::pair("eval/loss", &run.eval_loss),
+          std::pair("eval/loss.accuracy", &run.accuracy), std::pair("eval/bits_per_byte", &run.bits_per_byte)}) {
       if (const Json* value = json.find(name)) *to = number(*value);
     }
   };
@@ -102,13 +103,13 @@ Result<std::vector<RunStatus>> find_runs(const std::string& dir) {
 std::string format_runs(const std::vector<RunStatus>& runs) {
   const auto whole = [](const std::optional<int64_t>& value) { return value ? std::to_string(*value) : "-"; };
   const auto real = [](const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : "-"; };
-  std::vector<std::array<std::string, 7>> rows = {
-      {"run", "state", "step", "saved", "train_loss", "eval_loss", "bits_per_byte"}};
+  std::vector<std::array<std::string, 8>> rows = {
+      {"run", "state", "step", "saved", "train_loss", "eval_loss", "accuracy", "bits_per_byte"}};
   for (const RunStatus& r : runs) {
     rows.push_back({r.dir, r.state, whole(r.step) + "/" + whole(r.max_steps), whole(r.saved_step), real(r.train_loss),
-                    real(r.eval_loss), real(r.bits_per_byte)});
+                    real(r.eval_loss), real(r.accuracy), real(r.bits_per_byte)});
   }
-  std::array<size_t, 7> width{};
+  std::array<size_t, 8> width{};
   for (const auto& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
   }

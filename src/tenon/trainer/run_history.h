@@ -17,7 +17,7 @@ struct RunStatus {
   // "stopped" when it isn't.
   std::string state;
   std::optional<int64_t> step, max_steps, saved_step;
-  std::optional<double> train_loss, eval_loss, bits_per_byte;
+  std::optional<double> train_loss, eval_loss, accuracy, bits_per_byte;
 };
 
 // The run that `dir` is, or those of the directories in it and in these, by name. `not_found` when there is none.

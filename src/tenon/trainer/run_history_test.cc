@@ -28,7 +28,7 @@ TEST_F(RunHistoryTest, TellsStatesAndNumbers) {
   write("a/config.toml", "max_steps = 20\n");
   write("a/metrics.jsonl",
         "{\"step\":10,\"time\":1.5,\"train/loss\":3.5}\n{\"step\":20,\"train/loss\":2.5}\n"
-        "{\"step\":20,\"eval/loss\":2.25,\"eval/bits_per_byte\":3.25}\n{\"step\":30,\"tra");
+        "{\"step\":20,\"eval/loss\":2.25,\"eval/loss.accuracy\":0.75,\"eval/bits_per_byte\":3.25}\n{\"step\":30,\"tra");
   make_dirs(path("a/step_00000020")).value();
   write("deep/b/metrics.jsonl", "{\"step\":5,\"train/loss\":\"nan\"}\n");
   write("deep/b/config.toml", "max_steps = 20\n");
@@ -44,6 +44,7 @@ TEST_F(RunHistoryTest, TellsStatesAndNumbers) {
   EXPECT_EQ(runs[0].saved_step, 20);
   EXPECT_EQ(runs[0].train_loss, 2.5);
   EXPECT_EQ(runs[0].eval_loss, 2.25);
+  EXPECT_EQ(runs[0].accuracy, 0.75);
   EXPECT_EQ(runs[0].bits_per_byte, 3.25);
   EXPECT_EQ(runs[1].state, "stopped");
   EXPECT_TRUE(std::isnan(*runs[1].train_loss));
@@ -51,7 +52,7 @@ TEST_F(RunHistoryTest, TellsStatesAndNumbers) {
   EXPECT_FALSE(runs[2].step.has_value());
   EXPECT_EQ(find_runs(path("a")).value().size(), 1u);
   const std::string table = format_runs(runs);
-  EXPECT_THAT(table, HasSubstr("finished  20/20  20     2.5000      2.2500     3.2500\n"));
+  EXPECT_THAT(table, HasSubstr("finished  20/20  20     2.5000      2.2500     0.7500    3.2500\n"));
   EXPECT_EQ(find_runs(path("empty")).error().code(), ErrorCode::not_found);
   EXPECT_EQ(find_runs(path("none")).error().code(), ErrorCode::not_found);
 }

@@ -26,8 +26,8 @@ std::string format_duration(double seconds) {
 }
 
 std::string format_progress(const Progress& p) {
-  std::string out = fmt::format("step {}/{}  loss {:.4f}  grad_norm {:.3f}  lr {:.2e}  {} tokens/s", p.step,
-                                p.max_steps, p.loss, p.grad_norm, p.learning_rate, count(p.tokens_per_s));
+  std::string out = fmt::format("step {}/{}  loss {:.4f}  grad_norm {:.3f}  lr {:.2e}  {} {}/s", p.step, p.max_steps,
+                                p.loss, p.grad_norm, p.learning_rate, count(p.rate), p.unit);
   if (p.mfu) out += fmt::format("  MFU {:.1f}%", 100 * *p.mfu);
   out += fmt::format("  data wait {:.1f}%", 100 * p.data_wait);
   if (p.resident_bytes) out += "  RSS " + format_bytes(*p.resident_bytes);
@@ -98,8 +98,8 @@ void RunLog::bar(const Progress& p) {
   if (!terminal_ || steady_seconds() < next_draw_s_) return;
   constexpr int64_t kWidth = 30;
   const int64_t full = p.max_steps > 0 ? std::min(kWidth, kWidth * p.step / p.max_steps) : 0;
-  write(fmt::format("\r[{}{}] {}/{}  {} tokens/s  ETA {}\x1b[K", std::string(static_cast<size_t>(full), '='),
-                    std::string(static_cast<size_t>(kWidth - full), ' '), p.step, p.max_steps, count(p.tokens_per_s),
+  write(fmt::format("\r[{}{}] {}/{}  {} {}/s  ETA {}\x1b[K", std::string(static_cast<size_t>(full), '='),
+                    std::string(static_cast<size_t>(kWidth - full), ' '), p.step, p.max_steps, count(p.rate), p.unit,
                     format_duration(p.eta_s)));
   drawn_ = true;
   next_draw_s_ = steady_seconds() + 0.1;

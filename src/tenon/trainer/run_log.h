@@ -16,7 +16,9 @@ namespace tenon {
 // One line of training progress.
 struct Progress {
   int64_t step = 0, max_steps = 0;
-  double loss = 0, grad_norm = 0, learning_rate = 0, tokens_per_s = 0, eta_s = 0;
+  double loss = 0, grad_norm = 0, learning_rate = 0, eta_s = 0;
+  std::string_view unit = "tokens";  // what the rate counts
+  double rate = 0;                   // a second
   std::optional<double> mfu;
   double data_wait = 0;                    // part of the time that waited for batches
   std::optional<uint64_t> resident_bytes;  // of this process

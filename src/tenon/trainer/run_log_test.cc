@@ -29,7 +29,7 @@ TEST(RunLog, ProgressLine) {
                              .loss = 2.34567,
                              .grad_norm = 0.9124,
                              .learning_rate = 3e-4,
-                             .tokens_per_s = 12300,
+                             .rate = 12300,
                              .eta_s = 92}),
             "step 100/2000  loss 2.3457  grad_norm 0.912  lr 3.00e-04  12.3k tokens/s  data wait 0.0%  ETA 1:32");
   EXPECT_THAT(format_progress({.mfu = 0.4117, .data_wait = 0.021, .resident_bytes = 3 << 20}),
@@ -37,10 +37,17 @@ TEST(RunLog, ProgressLine) {
 }
 
 TEST(RunLog, FinalLine) {
-  EXPECT_EQ(format_final({.step = 7, .train_loss = 1.5, .tokens_per_s = 12.34567}),
+  EXPECT_EQ(format_final({.step = 7, .train_loss = 1.5, .rate = 12.34567}),
             "final: step=7 train_loss=1.5000 eval_loss=none bits_per_byte=none tokens_per_s=12.3457");
-  EXPECT_EQ(format_final({.step = 7, .train_loss = NAN, .eval_loss = 1, .bits_per_byte = 1.44269, .tokens_per_s = 2}),
+  EXPECT_EQ(format_final({.step = 7, .train_loss = NAN, .eval = {{"loss", 1}, {"bits_per_byte", 1.44269}}, .rate = 2}),
             "final: step=7 train_loss=nan eval_loss=1.0000 bits_per_byte=1.4427 tokens_per_s=2.0000");
+  EXPECT_EQ(format_final({.step = 7,
+                          .train_loss = 1,
+                          .eval = {{"loss", 1}, {"loss.accuracy", 0.98}},
+                          .headline = "loss.accuracy",
+                          .unit = "examples",
+                          .rate = 2}),
+            "final: step=7 train_loss=1.0000 eval_loss=1.0000 accuracy=0.9800 examples_per_s=2.0000");
 }
 
 TEST(RunLog, ParameterTable) {

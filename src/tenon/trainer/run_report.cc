@@ -18,7 +18,8 @@ bool Run::is_finite_step(const Scalars& metrics) {
 Progress Run::progress(int64_t step) const {
   Progress p{.step = step, .max_steps = config_.max_steps, .loss = result_.train_loss};
   const double seconds = steps_time_.seconds();
-  p.tokens_per_s = seconds > 0 ? tokens_ / seconds : 0;
+  p.unit = trainer_.model().unit();
+  p.rate = seconds > 0 ? weight_ / seconds : 0;
   p.eta_s = steps_ > 0 ? seconds / static_cast<double>(steps_) * static_cast<double>(config_.max_steps - step) : 0;
   return p;
 }
@@ -33,7 +34,7 @@ void Run::log_window(int64_t step, const Scalars& metrics) {
   p.loss = result_.train_loss;
   p.grad_norm = metrics.at("grad_norm");
   p.learning_rate = trainer_.learner().scalars(step - 1).at("learning_rate");
-  p.tokens_per_s = seconds > 0 ? window_.tokens / seconds : 0;
+  p.rate = seconds > 0 ? window_.weight / seconds : 0;
   p.data_wait = seconds > 0 ? data_s / seconds : 0;
   p.resident_bytes = resident_bytes();
   if (peak_flops_ > 0 && seconds > 0) p.mfu = model_flops_ * steps / seconds / peak_flops_;
@@ -45,7 +46,7 @@ void Run::log_window(int64_t step, const Scalars& metrics) {
   for (const auto& [name, value] : metrics) out["train/" + name] = value;
   out["train/loss"] = p.loss;
   out["train/learning_rate"] = p.learning_rate;
-  out["train/tokens_per_s"] = p.tokens_per_s;
+  out[fmt::format("train/{}_per_s", p.unit)] = p.rate;
   out["train/host_ms"] = 1000 * (seconds - waited) / steps;
   out["train/data_wait_ms"] = 1000 * data_s / steps;
   if (p.resident_bytes) out["train/host_rss_bytes"] = static_cast<double>(*p.resident_bytes);
@@ -74,18 +75,11 @@ Scalars Run::evaluate(NamedEvaluator& e) {
   if (values->contains("loss")) line += fmt::format(" loss {:.4f} ", values->at("loss"));
   for (const auto& [name, value] : *values) {
     named[e.name + "/" + name] = value;
-    if (name != "loss" && name != "num_tokens") line += fmt::format(" {} {:.4f} ", name, value);
+    if (name != "loss" && name != session_->weight_metric()) line += fmt::format(" {} {:.4f} ", name, value);
   }
   while (line.ends_with(' ')) line.pop_back();
   log_.line(line);
-  if (e.name == "eval") {
-    const auto optional = [&](const char* name) {
-      const auto found = values->find(name);
-      return found == values->end() ? std::nullopt : std::optional(found->second);
-    };
-    result_.eval_loss = optional("loss");
-    result_.bits_per_byte = optional("bits_per_byte");
-  }
+  if (e.name == "eval") result_.eval = *values;
   write_summaries(step_, named);
   if (evaluated_.first != step_) evaluated_ = {step_, {}};
   evaluated_.second.insert(named.begin(), named.end());

@@ -7,7 +7,7 @@ namespace tenon {
 
 StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, const KernelList& kernels) {
   return {config.mesh.resolve(num_devices),
-          batch_types(config.data->batch_size, config.data->sequence_length),
+          config.data->batch_types(),
           config.accumulation,
           config.optimizer_axes,
           config.kernels.allowed(kernels),

@@ -158,15 +158,15 @@ std::vector<std::string> TrainSession::restore_some(const OpenedCheckpoint& chec
 }
 
 void TrainSession::add_batch(std::vector<Array>& args, const Batch& batch) const {
-  auto name = settings_.step.batch.begin();
-  for (const Literal* literal : batch_arrays(batch)) {
-    const Span span("transfer", (name++)->first);
-    args.push_back(Array::from_literal(settings_.backend, settings_.step.mesh, batch_partition(), *literal));
+  for (const auto& [name, array] : batch) {
+    const Span span("transfer", name);
+    args.push_back(Array::from_literal(settings_.backend, settings_.step.mesh, batch_partition(), array));
   }
 }
 
 std::vector<Array> TrainSession::step_arguments(int64_t step, const Batch& batch) const {
   check(!state_.empty(), "a step: no state");
+  check(types_of(batch) == this->batch(), "a step: the batch is of the types that its dataset's config says");
   std::vector<double> scalars;
   for (const auto& [name, value] : learner_.scalars(step)) scalars.push_back(value);
   std::vector<Array> args = state_;
@@ -236,8 +236,8 @@ std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const s
     const std::optional<Batch> batch = batches.next();
     if (!batch) break;
     if (go_on && !go_on()) return std::nullopt;
-    num_labels += batch->num_tokens;
-    if (eval == nullptr) eval = &eval_for(batch_types(batch->input_ids.dims()[0], batch->input_ids.dims()[1]));
+    num_labels += count_labels(*batch);
+    if (eval == nullptr) eval = &eval_for(types_of(*batch));
     std::vector<Array> args = model_state;
     add_batch(args, *batch);
     const Span span("execute eval step");
@@ -255,7 +255,7 @@ std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const s
   // NaN where nothing was weighed.
   const auto mean = [&](size_t i) { return sums[i] / sums[i + 1]; };
   result.loss = mean(0);
-  result.num_tokens = sums[1];
+  result.weight = sums[1];
   result.num_labels = static_cast<double>(num_labels);
   for (size_t i = 0; i < eval->metric_names.size(); ++i) result.metrics[eval->metric_names[i]] = mean(2 + 2 * i);
   return result;

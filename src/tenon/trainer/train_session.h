@@ -31,10 +31,10 @@ struct SessionSettings {
 
 // Means over a dataset.
 struct EvalResult {
-  double loss = 0;                        // nats by token
-  double num_tokens = 0;                  // labels that counted
+  double loss = 0;                        // nats
+  double weight = 0;                      // tokens or examples that counted
   double num_labels = 0;                  // labels that the batches had
-  std::map<std::string, double> metrics;  // what the model measures by token besides
+  std::map<std::string, double> metrics;  // what the model measures besides
 };
 
 // What a session's state didn't find in a checkpoint, and what it left there: names of tensors.
@@ -53,6 +53,8 @@ class TrainSession {
   const Executable& train_executable() const { return train_; }
   // Floating-point operations of one step, over all devices.
   double flops() const { return program_.flops; }
+  // "num_tokens": what the weight of the loss is called.
+  std::string weight_metric() const { return tenon::weight_metric(model_); }
   // Of a training batch.
   const BatchTypes& batch() const { return settings_.step.batch; }
   // Floating-point operations of one forward pass over a training batch: traces it.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tenon/base/file.h"
+#include "tenon/data/language_dataset.h"
 #include "tenon/data/text_dataset.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
@@ -28,7 +29,8 @@ class SessionTest : public RunTest {
   static TrainSession session(const Trainer& t, const Mesh& mesh = {}, int64_t accumulation = 1) {
     static const CompileCache cache;
     const int devices = static_cast<int>(mesh.num_devices());
-    return TrainSession(t.model(), t.learner(), {cpu(devices), {mesh, batch_types(8, 16), accumulation}, 3, &cache});
+    return TrainSession(t.model(), t.learner(),
+                        {cpu(devices), {mesh, token_batch_types(8, 16), accumulation}, 3, &cache});
   }
   static double metric(const TrainSession& s, const Array& metrics, const std::string& name) {
     const auto& names = s.metric_names();
@@ -103,7 +105,7 @@ TEST_F(SessionTest, SkippedStepsLeaveTheStateAlone) {
   train(s, *t, 2);
   const auto before = s.export_state();
   Batch bad = t->data().batch(2);
-  bad.input_ids.set_int(5, 'z');
+  bad.at("input_ids").set_int(5, 'z');
   const Array metrics = s.train_step(2, bad);
   EXPECT_TRUE(std::isnan(metric(s, metrics, "loss")));
   EXPECT_EQ(metric(s, metrics, "skipped"), 1);
@@ -120,7 +122,7 @@ TEST_F(SessionTest, MetricsAndSummaries) {
   TrainSession s = session(*t);
   s.initialize();
   const Array metrics = s.train_step(0, t->data().batch(0));
-  EXPECT_EQ(metric(s, metrics, "num_tokens"), static_cast<double>(t->data().batch(0).num_tokens));
+  EXPECT_EQ(metric(s, metrics, "num_tokens"), static_cast<double>(count_labels(t->data().batch(0))));
   EXPECT_GT(metric(s, metrics, "grad_norm"), 0);
   EXPECT_GT(metric(s, metrics, "layers.0::2.mean_square"), 0);
   EXPECT_GT(s.flops(), 6.0 * 8 * 16 * 8 * 259);  // the head alone
@@ -132,7 +134,7 @@ TEST_F(SessionTest, EvaluationIsTheMeanOverHeldOutTokens) {
   s.initialize();
   const auto held_out = t->data().held_out();
   const EvalResult r = *s.evaluate(*held_out);
-  EXPECT_EQ(r.num_tokens, 600);  // a tenth of 6000 bytes, each labelled once
+  EXPECT_EQ(r.weight, 600);  // a tenth of 6000 bytes, each labelled once
   EXPECT_FALSE(s.evaluate(*held_out, [] { return false; }).has_value());
 }
 
@@ -224,7 +226,7 @@ TEST_F(SessionTest, SchedulesAndThresholdsDontChangeTheProgram) {
   learner.optimizer = adam;
   c.learner = learner;
   const Trainer b(c);
-  const StepSettings settings{Mesh(), batch_types(8, 16), 1, {}};
+  const StepSettings settings{Mesh(), token_batch_types(8, 16), 1, {}};
   EXPECT_EQ(make_train_program(a.model(), a.learner(), settings).program.text,
             make_train_program(b.model(), b.learner(), settings).program.text);
 }
@@ -255,7 +257,7 @@ TEST(Gradients, OfASoftmax) {
       for (size_t i = 0; i < infos.size(); ++i) (infos[i].trainable ? params : states).emplace(infos[i].path, t[i]);
       const Nest batch{{"input_ids", t[infos.size()]}, {"target_labels", t[infos.size() + 1]}};
       const Gradients g = gradients(model, params, states, batch, make_key(0), accumulation);
-      return std::vector<Tensor>{g.loss, g.num_tokens, g.grads.at("out"), g.states.at("seen")};
+      return std::vector<Tensor>{g.loss, g.weight, g.grads.at("out"), g.states.at("seen")};
     });
     const std::vector<Literal> result = interpret(graph, args);
     EXPECT_NEAR(result[0].as_double(0), std::log(259.0), 1e-6);

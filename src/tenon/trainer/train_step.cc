@@ -193,7 +193,7 @@ class StepTracer {
     append(out, layout_.learner, update.state);
     metrics_.add("loss", g.loss);
     metrics_.add("grad_norm", update.grad_norm);
-    metrics_.add("num_tokens", g.num_tokens);
+    metrics_.add(weight_metric(model_), g.weight);
     metrics_.add("skipped", update.skipped);
     metrics_.add("skipped_in_a_row", update.skipped_in_a_row);
     for (const auto& [path, output] : g.summaries) metrics_.add(path, output.value);
@@ -233,14 +233,7 @@ class StepTracer {
 
 }  // namespace
 
-BatchTypes batch_types(int64_t batch_size, int64_t sequence_length) {
-  const TensorType type{DType::i32, {batch_size, sequence_length}};
-  return {{"input_ids", type}, {"positions", type}, {"segment_ids", type}, {"target_labels", type}};
-}
-
-std::vector<const Literal*> batch_arrays(const Batch& batch) {
-  return {&batch.input_ids, &batch.positions, &batch.segment_ids, &batch.target_labels};
-}
+std::string weight_metric(const Model& model) { return fmt::format("num_{}", model.unit()); }
 
 PartitionSpec batch_partition() { return {{"data", "expert", "fsdp"}}; }
 

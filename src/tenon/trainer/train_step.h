@@ -16,11 +16,8 @@
 
 namespace tenon {
 
-// Types of a batch's arrays, by the names a model knows them by.
-using BatchTypes = std::map<std::string, TensorType>;
-BatchTypes batch_types(int64_t batch_size, int64_t sequence_length);
-// The arrays of a batch in the order of those names.
-std::vector<const Literal*> batch_arrays(const Batch& batch);
+// "num_tokens": what a run calls the weight of the model's loss.
+std::string weight_metric(const Model& model);
 // The first dimension of every array of a batch is split over all axes that hold different examples.
 PartitionSpec batch_partition();
 
@@ -61,7 +58,8 @@ struct TrainProgram {
   Program program;
   StateLayout layout;
   std::vector<std::string> scalar_names;  // what each element of `scalars` is: Learner::scalars
-  std::vector<std::string> metric_names;  // "loss", "grad_norm", "num_tokens", "skipped", "skipped_in_a_row", summaries
+  std::vector<std::string>
+      metric_names;  // "loss", "grad_norm", weight_metric, "skipped", "skipped_in_a_row", summaries
   double flops = 0;
 };
 // Throws what tracing throws, with the module's path, and `mesh_mismatch` when the batch doesn't divide over the mesh.
@@ -76,8 +74,8 @@ struct TracedLoss {
 };
 TracedLoss trace_loss(const Model& model, const Learner& learner, const StepSettings& settings);
 
-// (the model's part of the state…, batch…) -> f32[2 + 2 M]: sum of losses, number of tokens; then for each of M means
-// by token (summaries merged as Merge::weighted_mean) its value times its weight, and its weight.
+// (the model's part of the state…, batch…) -> f32[2 + 2 M]: sum and weight of the loss; then for each of M weighted
+// means (summaries merged as Merge::weighted_mean) its value times its weight, and its weight.
 struct EvalProgram {
   Program program;
   std::vector<std::string> metric_names;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tenon/data/language_dataset.h"
 #include "tenon/ir/ops/custom_call.h"
 #include "tenon/nn/language/causal_lm.h"
 #include "tenon/optim/adamw.h"
@@ -23,7 +24,7 @@ TEST(TrainStep, FlopsAreTheModelsWhateverKernelsRun) {
   learner.learning_rate = 0.1;
   learner.optimizer = AdamW::Config{};
   const auto step = [&](const KernelList& kernels) {
-    return make_train_program(model, Learner(learner), {Mesh(), batch_types(4, 64), 1, kernels, {}});
+    return make_train_program(model, Learner(learner), {Mesh(), token_batch_types(4, 64), 1, kernels, {}});
   };
   const auto takes_all = [](const KernelUse&) { return std::string(); };
   const auto call = [](const KernelUse& use, const std::vector<Tensor>& operands) {

@@ -61,11 +61,13 @@ Result<Resume> parse_resume(std::string_view text) {
 }
 
 std::string format_final(const TrainResult& r) {
-  const auto optional = [](const std::optional<double>& value) {
-    return value ? fmt::format("{:.4f}", *value) : "none";
+  const auto measured = [&](const std::string& name) {
+    const auto found = r.eval.find(name);
+    return found == r.eval.end() ? "none" : fmt::format("{:.4f}", found->second);
   };
-  return fmt::format("final: step={} train_loss={:.4f} eval_loss={} bits_per_byte={} tokens_per_s={:.4f}", r.step,
-                     r.train_loss, optional(r.eval_loss), optional(r.bits_per_byte), r.tokens_per_s);
+  return fmt::format("final: step={} train_loss={:.4f} eval_loss={} {}={} {}_per_s={:.4f}", r.step, r.train_loss,
+                     measured("loss"), r.headline.substr(r.headline.rfind('.') + 1), measured(r.headline), r.unit,
+                     r.rate);
 }
 
 namespace {

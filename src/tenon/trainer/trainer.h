@@ -63,12 +63,15 @@ struct RunOptions {
 };
 
 struct TrainResult {
-  int64_t step = 0;                                // steps done
-  double train_loss = 0;                           // mean over the steps since the last log line, or over its own
-  std::optional<double> eval_loss, bits_per_byte;  // none without held-out data
-  double tokens_per_s = 0;
+  int64_t step = 0;                        // steps done
+  double train_loss = 0;                   // mean over the steps since the last log line, or over its own
+  std::map<std::string, double> eval;      // what the evaluator "eval" measured last; empty without held-out data
+  std::string headline = "bits_per_byte";  // of these, what the final line has besides the loss: Model::headline
+  std::string unit = "tokens";             // Model::unit
+  double rate = 0;                         // of these a second
 };
-// "final: step=… train_loss=… eval_loss=… bits_per_byte=… tokens_per_s=…".
+// "final: step=… train_loss=… eval_loss=… bits_per_byte=… tokens_per_s=…", as the model names the last two; "none" for
+// what wasn't measured.
 std::string format_final(const TrainResult& result);
 
 class Trainer final : public Configurable {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tenon/data/language_dataset.h"
 #include "tenon/optim/adamw.h"
 #include "tenon/optim/learner.h"
 #include "tenon/trainer/test_run.h"
@@ -24,7 +25,7 @@ class TrapTest : public RunTest {
     c.model = model;
     const Trainer t(c);
     const int devices = static_cast<int>(mesh.num_devices());
-    TrainSession s(t.model(), t.learner(), {cpu(devices), {mesh, batch_types(8, 16), accumulation}, 3, &cache()});
+    TrainSession s(t.model(), t.learner(), {cpu(devices), {mesh, token_batch_types(8, 16), accumulation}, 3, &cache()});
     s.initialize();
     const Batch batch = t.data().batch(0);
     EXPECT_GT(metric(s, s.train_step(0, batch), "skipped"), 0);
@@ -85,7 +86,7 @@ TEST_F(TrapTest, ParametersThatWereBrokenBefore) {
   learner.optimizer.as<AdamW>().weight_decay = 100;
   c.learner = learner;
   const Trainer t(c);
-  TrainSession s(t.model(), t.learner(), {cpu(1), {{}, batch_types(8, 16), 1}, 3, &cache()});
+  TrainSession s(t.model(), t.learner(), {cpu(1), {{}, token_batch_types(8, 16), 1}, 3, &cache()});
   s.initialize();
   int64_t step = 0;
   while (metric(s, s.train_step(step, t.data().batch(step)), "skipped") == 0) ASSERT_LT(++step, 5);
@@ -98,7 +99,7 @@ TEST_F(TrapTest, ParametersThatWereBrokenBefore) {
 
 TEST_F(TrapTest, WhatIsFiniteIsSaid) {
   const Trainer t(config(40));
-  TrainSession s(t.model(), t.learner(), {cpu(1), {{}, batch_types(8, 16), 1}, 3, &cache()});
+  TrainSession s(t.model(), t.learner(), {cpu(1), {{}, token_batch_types(8, 16), 1}, 3, &cache()});
   s.initialize();
   try {
     s.trap(0, t.data().batch(0));
