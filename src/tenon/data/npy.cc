@@ -107,7 +107,9 @@ Status parse_dictionary(HeaderText& text, NpyHeader& out) {
     Status value;
     if (seen == &has_type) {
       const std::optional<std::string_view> type = text.string();
-      value = type ? parse_type(*type, out) : unsupported("an .npy file of records");
+      value = type             ? parse_type(*type, out)
+              : text.take("[") ? unsupported("an .npy file of records")
+                               : text.error("a type, in quotes");
     } else if (seen == &has_shape) {
       value = parse_shape(text, out);
     } else if (text.take("True")) {

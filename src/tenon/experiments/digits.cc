@@ -71,6 +71,7 @@ Trainer::Config Digits::operator()() const {
   data.height = data.width = 8;
   data.num_classes = 10;
   data.eval_fraction = eval_fraction;
+  data.augment = {RandomShift{.pixels = 1}};
   c.data = data;
   return c;
 }

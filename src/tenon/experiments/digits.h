@@ -19,7 +19,7 @@ struct Digits {
   int64_t batch_size = 64;
   // The learning rate rises over the first tenth of them and falls over the others.
   int64_t max_steps = 400;
-  double peak_learning_rate = 1e-2;
+  double peak_learning_rate = 5e-3;
   double eval_fraction = 0.2;
   std::string data_path = "data/digits/digits.csv.gz";
   void check(Checker& c) const;
