@@ -48,6 +48,18 @@ class UnpackWheels(unittest.TestCase):
             files, ["readers/safetensors-1.dist-info/licenses/LICENSE", "readers/safetensors/numpy.py"]
         )
 
+    def test_digits_go_beside_the_dependencies(self):
+        wheel = self.folder / "scikit_learn-1-py3-none-any.whl"
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr("sklearn/datasets/data/digits.csv.gz", b"images")
+            archive.writestr("sklearn/datasets/data/iris.csv", b"not wanted")
+            archive.writestr("scikit_learn-1.dist-info/licenses/COPYING", b"licence")
+        unpack_wheels.unpack(wheel, self.folder / "deps")
+        files = {path.name: path.parent.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file()}
+        self.assertEqual(str(files["digits.csv.gz"]), "data/digits")
+        self.assertEqual(str(files["COPYING"]), "deps/licenses/scikit_learn")
+        self.assertNotIn("iris.csv", files)
+
     def test_a_wheel_with_another_hash_is_never_used(self):
         self.pin("0" * 64)
         pretend = unittest.mock.Mock(return_value=subprocess.CompletedProcess([], 0))
