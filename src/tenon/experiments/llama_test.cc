@@ -6,6 +6,7 @@
 #include "tenon/config/modify.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
+#include "tenon/data/text_dataset.h"
 #include "tenon/data/token_dataset.h"
 #include "tenon/experiments/resolve.h"
 #include "tenon/nn/language/causal_lm.h"
@@ -63,7 +64,7 @@ TEST_F(LlamaTest, TrainOnPreparedDataWhenGiven) {
   const Trainer::Config c = config("llama2_test", {.assignments = {"args.data=tokens/books"}});
   ASSERT_EQ(c.data.as<TokenDataset>().sources.size(), 1u);
   EXPECT_EQ(*c.data.as<TokenDataset>().sources[0]->path, "tokens/books");
-  EXPECT_EQ(c.data->sequence_length, 64);
+  EXPECT_EQ(c.data.as<TokenDataset>().sequence_length, 64);
   EXPECT_THROW(config("llama2_test", {.assignments = {"args.data=tokens", "args.data_path=text"}}), Error);
 }
 
@@ -92,7 +93,7 @@ TEST_F(LlamaTest, TheFirstTwoMaskNoDocuments) {
 TEST_F(LlamaTest, TheSmallOneHasCommonSettings) {
   const Trainer::Config c = config("llama_134m");
   EXPECT_EQ(count_parameters(c), 134'105'856);
-  EXPECT_EQ(c.data->sequence_length, 1024);
+  EXPECT_EQ(c.data.as<TextDataset>().sequence_length, 1024);
   EXPECT_EQ(c.save_every_n_steps, 1000);
   EXPECT_EQ(c.model->compute_dtype, DType::bf16);
   EXPECT_NEAR(c.learner.as<Learner>().learning_rate(500), 1e-3, 1e-8);

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "tenon/config/define.h"
-#include "tenon/data/dataset.h"
+#include "tenon/data/language_dataset.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/nn/experts/mixture_of_experts.h"
 #include "tenon/nn/parallel_modifiers.h"
@@ -22,9 +22,9 @@ namespace {
 using ::testing::HasSubstr;
 
 // Rows of short documents of random tokens, with padding behind them.
-class PackedDocuments final : public Dataset {
+class PackedDocuments final : public LanguageDataset {
  public:
-  struct Config : Dataset::Config {
+  struct Config : LanguageDataset::Config {
     int64_t vocab_size = 11;
     TENON_CONFIG(vocab_size)
   };
@@ -42,8 +42,7 @@ class PackedDocuments final : public Dataset {
         left -= length;
       }
     }
-    const Values values = packed_batch(lengths, vocab_size_, static_cast<int>(step));
-    return {values.at("input_ids"), values.at("target_labels"), values.at("segment_ids"), values.at("positions"), 1};
+    return packed_batch(lengths, vocab_size_, static_cast<int>(step));
   }
   std::optional<int64_t> num_batches() const override { return {}; }
   std::unique_ptr<Dataset> held_out() const override { return nullptr; }
@@ -52,7 +51,7 @@ class PackedDocuments final : public Dataset {
  private:
   int64_t batch_size_, sequence_length_, vocab_size_;
 };
-TENON_MODULE(PackedDocuments, Dataset, "random documents")
+TENON_MODULE(PackedDocuments, LanguageDataset, "random documents")
 
 struct Sizes {
   int64_t vocab = 37, heads = 4, batch = 8, tokens = 16;
