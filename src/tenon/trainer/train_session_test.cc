@@ -194,7 +194,7 @@ TEST_F(SessionTest, WhatTheOptimizerKeepsMayBeSplitAlone) {
   const Mesh mesh{{"data", 2}};
   const CompileCache cache;
   TrainSession one = session(*t);
-  TrainSession two(t->model(), t->learner(), {cpu(2), {mesh, batch_types(8, 16), 1, {"data"}}, 3, &cache});
+  TrainSession two(t->model(), t->learner(), {cpu(2), {mesh, token_batch_types(8, 16), 1, {"data"}}, 3, &cache});
   int64_t split = 0;
   for (const StateArray& array : two.layout().arrays) {
     const bool named = to_string(array.partition).find("data") != std::string::npos;
