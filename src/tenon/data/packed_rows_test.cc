@@ -109,7 +109,7 @@ TEST(PackedRowsTest, EveryTokenIsALabelOnceAndFewDocumentsAreCut) {
 std::set<std::pair<int64_t, int64_t>> neighbours(const PackedRows& rows, int64_t length) {
   std::set<std::pair<int64_t, int64_t>> out;
   for (int64_t r = 0; r < rows.num_rows(); ++r) {
-    const std::vector<int64_t> ids = row(rows, r, length, &Batch::input_ids);
+    const std::vector<int64_t> ids = row(rows, r, length, &TokenBatch::input_ids);
     std::vector<int64_t> firsts;
     for (size_t i = 0; i + 1 < ids.size(); ++i) {
       if (ids[i] == kSpecial.bos) firsts.push_back(ids[i + 1]);
@@ -140,7 +140,7 @@ TEST(PackedRowsTest, AnotherSeedPutsOtherDocumentsTogether) {
     EXPECT_LT(again, before.size() / 3) << seed;
     std::map<int64_t, int64_t> labels;
     for (int64_t r = 0; r < other.num_rows(); ++r) {
-      for (const int64_t label : row(other, r, 256, &Batch::target_labels)) ++labels[label];
+      for (const int64_t label : row(other, r, 256, &TokenBatch::target_labels)) ++labels[label];
     }
     EXPECT_EQ(labels[kSpecial.eos], 200);
     for (int64_t token = 10; token < 10 + texts.num_tokens(); ++token) ASSERT_EQ(labels[token], 1) << token;

@@ -7,6 +7,7 @@
 
 #include "tenon/base/file.h"
 #include "tenon/checkpoint/checkpoint.h"
+#include "tenon/data/language_dataset.h"
 #include "tenon/nn/testing/tiny_lm.h"
 #include "tenon/optim/adamw.h"
 #include "tenon/optim/learner.h"
@@ -50,7 +51,7 @@ std::string compiled_text(DType compute, const std::string& dir) {
   Learner::Config learner;
   learner.learning_rate = 0.1;
   const Mesh mesh{{"data", 1}, {"expert", 1}, {"fsdp", 4}, {"seq", 1}, {"model", 1}};
-  Program program = make_train_program(model, Learner(learner), {mesh, batch_types(8, 16), 1, {}}).program;
+  Program program = make_train_program(model, Learner(learner), {mesh, token_batch_types(8, 16), 1, {}}).program;
   program.compile_options = {{"xla_dump_to", dir}, {"xla_dump_hlo_as_text", "true"}};
   compile(cpu(4), mesh, std::move(program));
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
@@ -80,7 +81,7 @@ TEST(Precision, EachParameterIsCastOnceAStep) {
   Learner::Config learner;
   learner.learning_rate = 0.1;
   const std::string text =
-      make_train_program(model, Learner(learner), {Mesh(), batch_types(8, 16), 2, {}}).program.text;
+      make_train_program(model, Learner(learner), {Mesh(), token_batch_types(8, 16), 2, {}}).program.text;
   std::map<std::string, int> params, casts;
   for (const ParamInfo& info : describe_state(model)) {
     if (info.path.find("norm") != std::string::npos) continue;  // read in f32
@@ -114,7 +115,7 @@ TEST_F(PrecisionTest, SlowBfloat16LearnsAsMuchIn200Steps) {
   EXPECT_LT(f32.train_loss, 2.5);  // from ln 259 = 5.6
   EXPECT_NE(bf16.train_loss, f32.train_loss);
   EXPECT_NEAR(bf16.train_loss, f32.train_loss, 0.01 * f32.train_loss);
-  EXPECT_NEAR(*bf16.eval_loss, *f32.eval_loss, 0.01 * *f32.eval_loss);
+  EXPECT_NEAR(bf16.eval.at("loss"), f32.eval.at("loss"), 0.01 * f32.eval.at("loss"));
 }
 
 TEST_F(PrecisionTest, WhatIsKeptHasItsOwnDtype) {
