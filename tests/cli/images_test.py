@@ -32,7 +32,7 @@ class Images(CommandTest):
         self.check(run(*self.train, "--dir", twice))
         self.assertEqual(metrics(twice), metrics(once))
         self.assertIn("accuracy", self.check(run("runs", self.root)).stdout)
-        self.check_error(run("generate", once, "--prompt", "a"), 2, "no tokenizer")
+        self.check_error(run("generate", once, "--prompt", "a"), 2, "can't write text")
 
     def test_names_file_and_line_of_what_is_wrong(self):
         bad = self.root / "bad.csv"
