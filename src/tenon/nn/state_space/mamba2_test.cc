@@ -130,8 +130,10 @@ TEST(GatedNorm, BothOrders) {
 // The published ranges; and what weight decay leaves alone.
 TEST(Mamba2, StartsAsPublished) {
   Mamba2::Config config;
-  config.input_dim = 256;
-  config.head_dim = 2;
+  config.input_dim = 2;
+  config.inner_dim = 256;
+  config.head_dim = 1;
+  config.state_dim = 2;
   const Mamba2 mixer(config);
   const Values values = initial_values(mixer, 1);
   const auto expect_range = [&](const char* name, auto f, double low, double high) {
