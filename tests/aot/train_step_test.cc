@@ -9,6 +9,7 @@
 #include "tenon/experiments/llama.h"
 #include "tenon/experiments/qwen3_moe.h"
 #include "tenon/experiments/resolve.h"
+#include "tenon/inference/load_model.h"
 #include "tenon/ir/ops.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/jit.h"
@@ -54,9 +55,9 @@ TEST_P(SlowTrainStep, OfAustenIsShardedAndDonated) {
   const StepReport report = compile_train_step(config, GetParam().target);
   std::cout << format_report(report) << "\n";
 
-  EXPECT_EQ(report.compiled.num_devices, kDevices);
-  EXPECT_THAT(report.compiled.device_kind, HasSubstr(GetParam().kind));
-  const pjrt::MemoryStats& memory = report.compiled.memory;
+  EXPECT_EQ(report.compiled->num_devices, kDevices);
+  EXPECT_THAT(report.compiled->device_kind, HasSubstr(GetParam().kind));
+  const pjrt::MemoryStats& memory = report.compiled->memory;
   const int64_t quarter = state_bytes(args) / kDevices;
   // All that is large is cut in four, the vocabulary too: replicating it would take 12 % more. TPUs pad rows to 128
   // elements, and half of model_dim is 64.
@@ -71,7 +72,7 @@ TEST_P(SlowTrainStep, OfAustenIsShardedAndDonated) {
   EXPECT_LE(memory.peak, memory.total());
   EXPECT_TRUE(report.fits());
   // Parameters are gathered over fsdp, activations summed over model.
-  const std::map<std::string, int64_t> collectives = count_collectives(report.compiled.instructions);
+  const std::map<std::string, int64_t> collectives = count_collectives(report.compiled->instructions);
   EXPECT_TRUE(collectives.contains("all-gather"));
   EXPECT_TRUE(collectives.contains("all-reduce"));
 }
@@ -96,12 +97,13 @@ TEST_P(SlowTrainStep, OfLlamaWithItsOptimizersStateInHostMemory) {
   const int64_t moments = 2 * 4 * (8 * (2 * 512 * (512 + 256) + 3 * 512 * 2048) + 2 * 259 * 512) / kDevices;
   EXPECT_EQ(on_device.host_bytes, 0);
   EXPECT_NEAR(static_cast<double>(offloaded.host_bytes), static_cast<double>(moments), 0.02 * moments);
-  const int64_t fewer_arguments = on_device.compiled.memory.argument - offloaded.compiled.memory.argument;
+  const int64_t fewer_arguments = on_device.compiled->memory.argument - offloaded.compiled->memory.argument;
   EXPECT_GE(fewer_arguments, moments);
   // One layer of eight, and twice that: while one comes another goes.
-  EXPECT_LE(offloaded.compiled.memory.temporary - on_device.compiled.memory.temporary, moments / 4);
-  EXPECT_LE(offloaded.compiled.memory.total(), on_device.compiled.memory.total() - moments * 3 / 4);
-  EXPECT_LT(offloaded.compiled.memory.output - offloaded.compiled.memory.alias, 16 * 1024) << "it takes its own place";
+  EXPECT_LE(offloaded.compiled->memory.temporary - on_device.compiled->memory.temporary, moments / 4);
+  EXPECT_LE(offloaded.compiled->memory.total(), on_device.compiled->memory.total() - moments * 3 / 4);
+  EXPECT_LT(offloaded.compiled->memory.output - offloaded.compiled->memory.alias, 16 * 1024)
+      << "it takes its own place";
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, SlowTrainStep,
@@ -119,7 +121,25 @@ TEST(SlowMixtureStep, TokensMoveByAllToAll) {
       .assignments = {"args.expert=2", "args.fsdp=2", "args.model_dim=128", "args.sequence_length=256"}};
   const Resolved resolved = resolve(experiments.find("qwen3_moe_test"), overrides);
   const StepReport report = compile_train_step(resolved.config, "v5p:2x2x1");
-  EXPECT_EQ(count_collectives(report.compiled.instructions)["all-to-all"], 4) << format_report(report);
+  EXPECT_EQ(count_collectives(report.compiled->instructions)["all-to-all"], 4) << format_report(report);
+}
+
+// Layers written out and no kernels: libtpu counts a loop's body once, and of a kernel nothing.
+TEST(SlowFlops, AreWhatTheCompilerCounts) {
+  if (const Result<std::string> plugin = pjrt::find_plugin("tpu"); !plugin) GTEST_SKIP() << plugin.error().what();
+  register_everything(Registry::global());
+  ExperimentRegistry experiments;
+  register_experiments(experiments);
+  const Overrides overrides{.assignments = {"args.num_layers=2", "args.model_dim=512", "args.num_heads=4",
+                                            "args.num_kv_heads=4", "args.hidden_dim=1536", "args.batch_size=4",
+                                            "args.sequence_length=512", "args.vocab_size=2048", "args.loss_chunks=1",
+                                            "args.fsdp=1", "kernels.disable=[\"attention\", \"attention_backward\"]"}};
+  Trainer::Config config = resolve(experiments.find("llama2_test"), overrides).config;
+  unroll_decoders(config);
+  const StepReport report = compile_train_step(config, "v5p:1x1x1");
+  const double theirs = report.compiled->cost.at("flops");
+  std::cout << "our count " << report.flops.total << ", libtpu's " << theirs << "\n";
+  EXPECT_NEAR(report.flops.total, theirs, 0.01 * theirs);
 }
 
 // What libtpu lets a program use is what the chip table says.

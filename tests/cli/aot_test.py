@@ -1,5 +1,6 @@
 """`tenon aot`, with the plugins that are installed."""
 
+import json
 import unittest
 
 from support import CommandTest, run
@@ -19,19 +20,41 @@ class Aot(CommandTest):
         out = self.check(self.aot(target, *MESH, "--set", "data.path=/nowhere")).stdout
         self.assertRegex(out, rf"^4 x {kind}, mesh fsdp=2,model=2\n")
         self.assertRegex(out, r"\ntrain step: compiled in \d+\.\d s, \d+\.\d{3} GFLOPs\n")
-        self.assertRegex(out, r"\ncollectives: .*\d+ all-reduce")
+        self.assertRegex(out, r"\n +\d+ x all-reduce +over ")
         for part in ("arguments", "results", "temporaries", "code", "in all", "peak"):
             self.assertRegex(out, rf"\n  {part} +\d+(\.\d)? [KM]?i?B\b")
         self.assertTrue(out.endswith("\nfits: yes\n"), out)
 
+    def check_json(self, target):
+        report = json.loads(self.check(self.aot(target, *MESH, "--json")).stdout)
+        for key in ("fits", "bytes", "flops", "collectives", "bound_s", "compile_s"):
+            self.assertIn(key, report)
+        self.assertIs(report["fits"], True)
+        own = report["bytes"]["own_account"]
+        self.assertLess(own["parameters"] + own["optimizer"], report["bytes"]["arguments"] * 1.01)
+        self.assertGreater(report["flops"]["step"], report["flops"]["step_unmasked"])
+        self.assertTrue({"fsdp", "model"} & {total["axes"] for total in report["collectives"]})
+        return report
+
     def test_gpu(self):
         self.check_report("h100:4", "NVIDIA H100 80GB HBM3")
+        self.assertGreater(self.check_json("h100:4")["bound_s"], 0)
         done = self.aot("h100:4", "--set", "mesh.fsdp=3")
         self.check_error(done, 2, "mesh_mismatch")
 
     def test_tpu(self):
         self.check_report("v5p:2x2x1", "TPU v5")
+        self.assertGreater(self.check_json("v5p:2x2x1")["bound_s"], 0)
         self.check_error(self.aot("v5p:3x1x1"), 4, "v5p:3x1x1", "not divisible")
+
+    def test_other_gpus(self):
+        for target in ("h200:1x4", "a100:1x4", "b200:1x4"):
+            self.check(self.aot(target, *MESH))
+
+    def test_slices(self):
+        out = self.check(self.aot("v5p:2x2x1*2", "--set", "mesh.data=2", *MESH)).stdout
+        self.assertRegex(out, r"^8 x TPU v5, mesh data=2,fsdp=2,model=2\n")
+        self.assertRegex(out, r"network [0-9.]+e?-?[0-9]*\n")
 
     def test_too_large_for_a_gpu(self):
         """XLA's GPU compiler goes on: we say so, after all the numbers."""
@@ -42,6 +65,7 @@ class Aot(CommandTest):
     def test_too_large_for_a_tpu(self):
         done = self.aot("v5e:1x1", "--set", "model.vocab_size=400000000")
         self.check_error(done, 3, "out_of_memory", "HBM")
+        self.assertTrue(done.stdout.endswith("\nfits: no\n"), done.stdout)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
 #include "tenon/aot/step_report.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 
+#include "tenon/aot/hlo_traffic.h"
+#include "tenon/base/hash.h"
 #include "tenon/base/text.h"
 #include "tenon/kernels/kernels.h"
+#include "tenon/runtime/compiler_warnings.h"
 #include "tenon/trainer/trace_step.h"
 
 namespace tenon {
@@ -15,40 +19,155 @@ namespace {
 constexpr std::array<std::string_view, 7> kCollectives = {
     "all-gather",         "all-reduce",        "all-to-all",    "collective-broadcast",
     "collective-permute", "ragged-all-to-all", "reduce-scatter"};
+constexpr std::string_view kLearner = "learner.", kBatch = "batch.", kCache = "cache.";
 
-std::string bytes(int64_t count) { return format_bytes(static_cast<uint64_t>(std::max<int64_t>(count, 0))); }
+// This machine's memory, shared by its virtual devices; its speeds aren't known.
+Chip cpu_chip(int64_t num_devices) {
+  Chip chip;
+  chip.name = chip.platform = "cpu";
+  chip.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / num_devices;
+  chip.memory_source = "memory of this machine, shared by its virtual devices";
+  return chip;
+}
 
-std::string format_collectives(const std::map<std::string, int64_t>& instructions) {
-  if (instructions.empty()) return "not shown by the plugin";
-  std::vector<std::string> pieces;
-  for (const auto& [kind, count] : count_collectives(instructions)) pieces.push_back(fmt::format("{} {}", count, kind));
-  return pieces.empty() ? "none" : join(pieces, ", ");
+std::string group_of(std::string_view argument) {
+  if (argument.starts_with(kLearner)) return "optimizer";
+  if (argument.starts_with(kCache)) return "cache";
+  static constexpr std::array<std::string_view, 9> kInputs = {"seed",  "step", "scalars", "counts", "ids",
+                                                              "start", "last", "numbers", "keys"};
+  const bool input =
+      argument.starts_with(kBatch) || std::find(kInputs.begin(), kInputs.end(), argument) != kInputs.end();
+  return input ? "inputs" : "parameters";
+}
+
+ArgumentBytes bytes_of_arguments(const Program& program, const Mesh& mesh) {
+  ArgumentBytes out;
+  for (size_t i = 0; i < program.arg_types.size(); ++i) {
+    if (memory_of(program.arg_memory, i) != MemoryKind::device) continue;
+    const TensorType& type = program.arg_types[i];
+    const std::string name = i < program.arg_names.size() ? program.arg_names[i] : "";
+    out[group_of(name)] += byte_size(TensorType{type.dtype, mesh.shard_dims(type.dims, program.arg_specs[i])});
+  }
+  return out;
+}
+
+// Of one device, where work is split evenly.
+FlopCount share(const FlopCount& all, int64_t num_devices) {
+  FlopCount out;
+  return out.add(all, 1.0 / static_cast<double>(num_devices));
+}
+
+double mfu_of(const StepReport& report, double model_flops) {
+  return mfu(model_flops, report.bound.seconds(), report.mesh.num_devices(), report.chip);
 }
 
 }  // namespace
 
+int64_t StepReport::bytes() const {
+  if (compiled) return compiled->memory.total();
+  int64_t sum = 0;
+  for (const auto& [group, count] : arguments) sum += count;
+  return sum;
+}
+
+bool StepReport::fits() const { return !refused && bytes() <= chip.memory_bytes; }
+
+double StepReport::mfu() const { return mfu_of(*this, model_flops.total); }
+double StepReport::mfu_unmasked() const { return mfu_of(*this, model_flops.total_unmasked()); }
+
+double StepReport::intensity() const {
+  return memory_traffic > 0 ? flops.total / static_cast<double>(mesh.num_devices()) / memory_traffic : 0;
+}
+
 void StepReport::require_fit() const {
+  if (refused) throw *refused;
   if (fits()) return;
-  throw Error(ErrorCode::out_of_memory, fmt::format("the train step doesn't fit a device of {}", chip.name))
-      .got(bytes(compiled.memory.total()))
-      .expected(fmt::format("at most {}", bytes(chip.memory_bytes)))
+  constexpr size_t kMost = 3;
+  std::vector<std::string> most;
+  for (const auto& [module, count] : bytes_by_module(*this)) {
+    if (most.size() < kMost) most.push_back(fmt::format("{} {}", module, format_bytes(static_cast<uint64_t>(count))));
+  }
+  throw Error(ErrorCode::out_of_memory, fmt::format("the {} doesn't fit a device of {}", name, chip.name))
+      .at(join(most, ", "))
+      .got(format_bytes(static_cast<uint64_t>(bytes())))
+      .expected(fmt::format("at most {}", format_bytes(static_cast<uint64_t>(chip.memory_bytes))))
       .hint(
           "split over more devices, use a smaller batch or more accumulation, or recompute more in the backward pass");
 }
 
-StepReport compile_train_step(const Trainer::Config& config, std::string_view target) {
-  StepReport report;
-  report.chip = ChipTable::builtin().find(target.substr(0, target.find(':')));
-  const AotTarget parsed = AotTarget::parse(target);
-  const AotMachine machine = AotMachine::open(parsed);
-  const KernelList kernels = kernels_for(parsed.platform, machine.compute_capability());
-  const TracedStep traced = trace_train_step(config, machine.num_devices(), kernels);
-  report.kernels = traced.step.program.kernels;
-  report.mesh = traced.mesh;
-  report.flops = traced.step.flops;
-  report.host_bytes = host_argument_bytes(traced.step.program, traced.mesh);
-  report.compiled = machine.compile(traced.mesh, traced.step.program);
-  return report;
+std::vector<std::pair<std::string, int64_t>> bytes_by_module(const StepReport& report) {
+  std::map<std::string, int64_t> sums;
+  for (const auto& [group, count] : report.arguments) sums[group] += count;
+  if (report.peak) {
+    for (const LiveBuffer& b : report.peak->buffers) {
+      const std::string_view module = module_of(b.op);
+      sums[module.empty() ? "(unnamed)" : std::string(module)] += b.bytes;
+    }
+  }
+  std::vector<std::pair<std::string, int64_t>> out(sums.begin(), sums.end());
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return out;
+}
+
+ProgramReporter::ProgramReporter(std::string_view target, AotOptions options)
+    : options_(std::move(options)), target_(AotTarget::parse(target, options_.chips)) {
+  chip_ = target_.name == "cpu" ? cpu_chip(target_.num_devices) : options_.chips.find(target_.name);
+  if (!options_.analytic) machine_ = AotMachine::open(target_);
+}
+
+int64_t ProgramReporter::num_devices() const { return machine_ ? machine_->num_devices() : target_.num_devices; }
+
+KernelList ProgramReporter::kernels() const { return machine_ ? machine_->kernels() : KernelList(); }
+
+StepReport ProgramReporter::report(StepReport start, const Mesh& mesh, const Program& program) const {
+  start.target = target_;
+  start.chip = chip_;
+  start.mesh = mesh;
+  start.kernels = program.kernels;
+  start.program_hash = sha256_hex(program.text);
+  start.arguments = bytes_of_arguments(program, mesh);
+  start.host_bytes = host_argument_bytes(program, mesh);
+  if (machine_) {
+    try {
+      start.compiled = machine_->compile(mesh, program, options_.save);
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::out_of_memory) throw;
+      start.refused = e;
+    }
+  }
+  read_optimized(start);
+  if (start.compiled && !options_.allow_replication) require_kept_split(start.compiled->warnings);
+  return start;
+}
+
+void ProgramReporter::read_optimized(StepReport& report) const {
+  StepWork work;
+  work.flops = share(report.flops, report.mesh.num_devices());
+  if (report.compiled && report.compiled->optimized) {
+    const int64_t slice = report.mesh.num_devices() / target_.num_slices;
+    const pjrt::HloModule& module = *report.compiled->optimized;
+    report.collectives = count_collectives(module, report.mesh, chip_.host_devices > 0 ? target_.host_devices : slice);
+    report.peak = find_peak(module);
+    report.memory_traffic = count_memory_traffic(module);
+    work.link_bytes = report.collectives->link_bytes();
+    work.network_bytes = report.collectives->network_bytes();
+  }
+  // Without a program: what a step reads and writes at least once.
+  work.memory_bytes = report.compiled ? report.memory_traffic : static_cast<double>(report.bytes());
+  report.bound = bound_step(work, chip_, target_.num_links());
+}
+
+StepReport compile_train_step(const Trainer::Config& config, std::string_view target, const AotOptions& options) {
+  const ProgramReporter reporter(target, options);
+  const TracedStep traced = trace_train_step(config, reporter.num_devices(), reporter.kernels());
+  StepReport start;
+  start.flops = traced.step.flops;
+  start.model_flops.add(count_forward_flops(config, reporter.num_devices()), 3);
+  const BatchTypes batch = config.data->batch_types();
+  if (const auto ids = batch.find("input_ids"); ids != batch.end()) {
+    start.tokens = static_cast<double>(num_elements(ids->second.dims));
+  }
+  return reporter.report(std::move(start), traced.mesh, traced.step.program);
 }
 
 std::map<std::string, int64_t> count_collectives(const std::map<std::string, int64_t>& instructions) {
@@ -59,30 +178,6 @@ std::map<std::string, int64_t> count_collectives(const std::map<std::string, int
     }
   }
   return counts;
-}
-
-std::string format_report(const StepReport& report) {
-  const AotResult& c = report.compiled;
-  const pjrt::MemoryStats& m = c.memory;
-  std::string out = fmt::format("{} x {}, mesh {}\n", c.num_devices, c.device_kind, to_string(report.mesh));
-  out += fmt::format("train step: compiled in {:.1f} s, {:.3f} GFLOPs\n", c.seconds, report.flops / 1e9);
-  for (const KernelChoice& choice : report.kernels) out += to_string(choice) + "\n";
-  out += fmt::format("collectives: {} (a loop's body counted once)\n", format_collectives(c.instructions));
-  for (const pjrt::CompilerWarning& w : c.warnings) out += fmt::format("warning: at {}: {}\n", w.op, w.text);
-  out += "memory on each device, as the compiler counts it:\n";
-  out += fmt::format("  arguments    {:>10}\n", bytes(m.argument));
-  out += fmt::format("  results      {:>10}  ({} of them in place of arguments)\n", bytes(m.output), bytes(m.alias));
-  out += fmt::format("  temporaries  {:>10}\n", bytes(m.temporary));
-  out += fmt::format("  code         {:>10}\n", bytes(m.generated_code));
-  out += fmt::format("  in all       {:>10}  of {} ({})\n", bytes(m.total()), bytes(report.chip.memory_bytes),
-                     report.chip.name);
-  const bool on_host = report.host_bytes > 0;
-  if (m.peak > 0) {
-    out += fmt::format("  peak         {:>10}{}\n", bytes(m.peak), on_host ? "  with what lies in host memory" : "");
-  }
-  if (on_host) out += fmt::format("state in host memory, for each device: {}\n", bytes(report.host_bytes));
-  out += fmt::format("fits: {}", report.fits() ? "yes" : "no");
-  return out;
 }
 
 }  // namespace tenon

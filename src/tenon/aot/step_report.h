@@ -1,39 +1,102 @@
-// What the compiler says of a training step on a machine that isn't here.
+// What the compiler, and our own reading of its program, say of a program on a machine that isn't here.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "tenon/aot/bound.h"
+#include "tenon/aot/collectives.h"
+#include "tenon/aot/liveness.h"
 #include "tenon/runtime/aot.h"
-#include "tenon/trainer/chips.h"
 #include "tenon/trainer/trainer.h"
 
 namespace tenon {
 
+// Arguments of one kind on one device: "parameters", "optimizer", "cache", "inputs".
+using ArgumentBytes = std::map<std::string, int64_t>;
+
 struct StepReport {
+  std::string name = "train step";
+  AotTarget target;
+  std::string program_hash;  // sha256 of its text
   Mesh mesh;
   Chip chip;
-  AotResult compiled;
   std::vector<KernelChoice> kernels;
-  double flops = 0;        // of one step, over all devices, by our own count
-  int64_t host_bytes = 0;  // of the state, in host memory for each device
+  // Of one step over all devices: of the program, and what the model needs (three forward passes for training).
+  FlopCount flops, model_flops;
+  double tokens = 0;        // of one step
+  ArgumentBytes arguments;  // on one device, as the program declares them
+  int64_t host_bytes = 0;   // of the state, in host memory for each device
 
-  bool fits() const { return compiled.memory.total() <= chip.memory_bytes; }
-  // Throws `out_of_memory` when it doesn't.
+  // None: nothing was compiled, by request or because the compiler itself found too little memory (`refused`).
+  std::optional<AotResult> compiled;
+  std::optional<Error> refused;
+  // Read from the optimized program; none where the plugin doesn't show it.
+  std::optional<CollectiveReport> collectives;
+  std::optional<PeakMemory> peak;
+  double memory_traffic = 0;  // bytes on one device
+  StepBound bound;
+
+  // On one device: the compiler's total; without it, the arguments alone.
+  int64_t bytes() const;
+  bool fits() const;
+  // Of model_flops, attention by all pairs and by those the mask leaves, at the bound; 0 where that isn't known.
+  double mfu() const;
+  double mfu_unmasked() const;
+  // FLOPs a byte of main memory, on one device; 0 where the bytes aren't known.
+  double intensity() const;
+  // Throws `out_of_memory` when it doesn't fit, with the modules that hold most; the compiler's own words if it
+  // refused.
   void require_fit() const;
 };
 
+// The arguments and what is live at the peak, by module, most first.
+std::vector<std::pair<std::string, int64_t>> bytes_by_module(const StepReport& report);
+
+struct AotOptions {
+  ChipTable chips = ChipTable::builtin();
+  // Computes what can be known without a compiler.
+  bool analytic = false;
+  // Keeps the compiled program in the report.
+  bool save = false;
+  // Takes a program for which the compiler gives up on keeping arrays split (require_kept_split).
+  bool allow_replication = false;
+};
+
 // Compiles the very step that training by `config` runs, for a target such as "v5p:2x2x1" or "h100:4"; reads no data.
-// Throws what AotTarget::parse and ChipTable::find throw for the target, trace_train_step for the config, and
-// AotMachine for what the plugin refuses; a compiler that itself finds too little memory: `out_of_memory`.
-StepReport compile_train_step(const Trainer::Config& config, std::string_view target);
+// Throws what AotTarget::parse throws for the target, trace_train_step for the config, AotMachine for what the plugin
+// refuses, and require_kept_split.
+StepReport compile_train_step(const Trainer::Config& config, std::string_view target, const AotOptions& options = {});
+
+// What one program is compiled with, for other programs than train steps.
+class ProgramReporter {
+ public:
+  // Opens the machine, unless the report is analytic.
+  ProgramReporter(std::string_view target, AotOptions options);
+  int64_t num_devices() const;
+  KernelList kernels() const;
+  // Compiles and reads the rest of a report, of which names, FLOPs and tokens are given.
+  StepReport report(StepReport start, const Mesh& mesh, const Program& program) const;
+
+ private:
+  void read_optimized(StepReport& report) const;
+  AotOptions options_;
+  AotTarget target_;
+  Chip chip_;
+  std::optional<AotMachine> machine_;
+};
 
 // Of the instructions, those that move data between devices: "all-gather", "all-reduce", … and how often. One that is
 // started and awaited apart counts once.
 std::map<std::string, int64_t> count_collectives(const std::map<std::string, int64_t>& instructions);
 
-// Lines for people, without one at the end.
+// Lines for people, without one at the end; and JSON, documented in docs/aot.md.
 std::string format_report(const StepReport& report);
+std::string report_json(const StepReport& report);
+// Of one report its JSON; of several, {name: JSON}.
+std::string reports_json(const std::vector<StepReport>& reports);
 
 }  // namespace tenon

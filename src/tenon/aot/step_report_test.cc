@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include "tenon/base/json.h"
+
 namespace tenon {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Counts = std::map<std::string, int64_t>;
 
 TEST(StepReport, CollectivesByKind) {
@@ -18,20 +21,38 @@ TEST(StepReport, CollectivesByKind) {
   EXPECT_EQ(count_collectives(instructions), want);
 }
 
+// 4 devices of 1e9 FLOPs a second; 2.5e9 FLOPs a step, of which 2e9 are products and 1e9 attention, half of it masked.
 StepReport sample() {
   StepReport r;
   r.mesh = Mesh{{"fsdp", 2}, {"model", 2}};
-  r.chip = {"v9", 1024 * 1024, "nowhere"};
-  r.compiled.num_devices = 4;
-  r.compiled.device_kind = "TPU v9";
-  r.compiled.seconds = 1.25;
-  r.compiled.memory.argument = 400 * 1024;
-  r.compiled.memory.output = 300 * 1024;
-  r.compiled.memory.alias = 200 * 1024;
-  r.compiled.memory.temporary = 500 * 1024;
-  r.compiled.memory.generated_code = 24 * 1024;
-  r.compiled.instructions = {{"all-reduce", 3}, {"add", 1}};
-  r.flops = 2.5e9;
+  r.chip.name = "v9";
+  r.chip.memory_bytes = 1024 * 1024;
+  r.chip.peaks = {{DType::bf16, 1e9}};
+  r.flops.total = 2.5e9;
+  r.flops.products = {{DType::bf16, 2e9}};
+  r.flops.attention = 1e9;
+  r.flops.attention_unmasked = 0.5e9;
+  r.model_flops = r.flops;
+  r.tokens = 100;
+  r.arguments = {{"parameters", 100 * 1024}, {"optimizer", 300 * 1024}};
+  AotResult& c = r.compiled.emplace();
+  c.num_devices = 4;
+  c.device_kind = "TPU v9";
+  c.seconds = 1.25;
+  c.memory.argument = 400 * 1024;
+  c.memory.output = 300 * 1024;
+  c.memory.alias = 200 * 1024;
+  c.memory.temporary = 500 * 1024;
+  c.memory.generated_code = 24 * 1024;
+  r.collectives.emplace().totals = {{"all-reduce", "fsdp", 2, 36, 3072, 3072, 0}};
+  r.peak.emplace();
+  r.peak->bytes = 450 * 1024;
+  r.peak->buffers = {{400 * 1024, "decoder.layers/dot", BufferRole::saved_activation},
+                     {50 * 1024, "", BufferRole::temporary}};
+  r.memory_traffic = 1e6;
+  StepWork work;
+  work.flops.add(r.flops, 0.25);
+  r.bound = bound_step(work, r.chip, 1);
   return r;
 }
 
@@ -39,7 +60,7 @@ TEST(StepReport, FitsUpToTheLastByte) {
   StepReport r = sample();  // 400 + 300 - 200 + 500 + 24 = 1024 KiB
   EXPECT_TRUE(r.fits());
   EXPECT_NO_THROW(r.require_fit());
-  ++r.compiled.memory.temporary;
+  ++r.compiled->memory.temporary;
   EXPECT_FALSE(r.fits());
   try {
     r.require_fit();
@@ -48,34 +69,94 @@ TEST(StepReport, FitsUpToTheLastByte) {
     EXPECT_EQ(e.code(), ErrorCode::out_of_memory);
     EXPECT_THAT(e.what(), HasSubstr("v9"));
     EXPECT_THAT(e.what(), HasSubstr("at most 1.0 MiB"));
+    EXPECT_EQ(e.path(), "decoder.layers 400.0 KiB, optimizer 300.0 KiB, parameters 100.0 KiB");
   }
 }
 
 TEST(StepReport, SaysWhatTheCompilerSays) {
   StepReport r = sample();
-  std::string text = format_report(r);
+  const std::string text = format_report(r);
   for (const char* line :
        {"4 x TPU v9, mesh fsdp=2,model=2\n", "compiled in 1.2 s, 2.500 GFLOPs\n",
-        "collectives: 3 all-reduce (a loop's body counted once)\n", "  arguments     400.0 KiB\n",
+        "      36 x all-reduce         over fsdp         of 2         3.0 KiB\n", "  arguments     400.0 KiB\n",
         "  results       300.0 KiB  (200.0 KiB of them in place of arguments)\n", "  temporaries   500.0 KiB\n",
-        "  code           24.0 KiB\n", "  in all          1.0 MiB  of 1.0 MiB (v9)\n", "fits: yes"}) {
+        "  code           24.0 KiB\n", "  in all          1.0 MiB  of 1.0 MiB (v9)\n",
+        "  saved activations   400.0 KiB\n", "   400.0 KiB  decoder.layers\n", "    50.0 KiB  (unnamed)\n",
+        "FLOPs of a step: 2.5e+09 (2e+09 with attention by its mask)", "625 FLOPs a byte of memory",
+        // (2e9 - 0.5e9) / 4 / 1e9 s; model FLOPs of all pairs over that, and by the mask
+        "a step takes at least 0.375 s, by compute",
+        "MFU at most 166.7 % = model FLOPs / (0.375 s x 4 x 0.001 TFLOPS bf16); 133.3 % by attention's mask\n",
+        "at most 266.7 tokens/s, 66.67 a device\n", "fits: yes"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
-  EXPECT_THAT(text, ::testing::Not(HasSubstr("peak")));
-  r.compiled.memory.peak = 2048;
+  EXPECT_THAT(text, Not(HasSubstr("peak")));
+  EXPECT_THAT(text, Not(HasSubstr("warning")));
+}
+
+TEST(StepReport, SaysWhatIsNotKnown) {
+  StepReport r = sample();
+  r.compiled->memory.peak = 2048;
   EXPECT_THAT(format_report(r), HasSubstr("  peak            2.0 KiB\n"));
   r.host_bytes = 3072;
   EXPECT_THAT(format_report(r), HasSubstr("  peak            2.0 KiB  with what lies in host memory\n"));
   EXPECT_THAT(format_report(r), HasSubstr("state in host memory, for each device: 3.0 KiB\n"));
-  r.compiled.memory.temporary *= 2;
+  r.compiled->memory.temporary *= 2;
   EXPECT_THAT(format_report(r), HasSubstr("fits: no"));
-  EXPECT_THAT(format_report(r), ::testing::Not(HasSubstr("warning")));
-  r.compiled.warnings = {{"decoder.norm/add", "every device gets the whole of f32[8]"}};
+  r.compiled->warnings = {{"decoder.norm/add", "every device gets the whole of f32[8]"}};
   EXPECT_THAT(format_report(r), HasSubstr("warning: at decoder.norm/add: every device gets the whole of f32[8]\n"));
-  r.compiled.instructions = {{"add", 1}};
+  r.collectives->totals.clear();
   EXPECT_THAT(format_report(r), HasSubstr("collectives: none"));
-  r.compiled.instructions.clear();
+  r.collectives.reset();
+  r.peak.reset();
   EXPECT_THAT(format_report(r), HasSubstr("collectives: not shown by the plugin"));
+  r.bound = {};
+  EXPECT_THAT(format_report(r), HasSubstr("bound: the speeds of v9 aren't known"));
+  r.compiled.reset();
+  EXPECT_THAT(format_report(r), HasSubstr("not compiled"));
+  EXPECT_THAT(format_report(r), HasSubstr("fits: the arguments do (not compiled)"));
+  r.refused = Error(ErrorCode::out_of_memory, "used 9 of 1");
+  EXPECT_THAT(format_report(r), HasSubstr("the compiler refuses"));
+  EXPECT_THAT(format_report(r), HasSubstr("fits: no"));
+  EXPECT_THROW(r.require_fit(), Error);
+}
+
+// The value at keys of objects within objects.
+const Json& at(const Json& json, std::initializer_list<const char*> keys) {
+  const Json* value = &json;
+  for (const char* key : keys) value = &value->member(key);
+  return *value;
+}
+
+TEST(StepReport, AsJson) {
+  StepReport r = sample();
+  const Json json = Json::parse(report_json(r)).value();
+  EXPECT_TRUE(*json.member("fits").as<bool>());
+  EXPECT_EQ(at(json, {"bytes", "total"}).integer(), 1024 * 1024);
+  EXPECT_EQ(at(json, {"bytes", "temporaries"}).integer(), 500 * 1024);
+  EXPECT_EQ(at(json, {"bytes", "own_account", "optimizer"}).integer(), 300 * 1024);
+  EXPECT_EQ(at(json, {"bytes", "own_account", "saved_activations"}).integer(), 400 * 1024);
+  EXPECT_EQ(at(json, {"bytes", "own_account", "modules", "decoder.layers"}).integer(), 400 * 1024);
+  EXPECT_EQ(at(json, {"flops", "step"}).number(), 2.5e9);
+  EXPECT_EQ(at(json, {"flops", "model_unmasked"}).number(), 2e9);
+  const Json& total = json.list("collectives").at(0);
+  EXPECT_EQ(total.string("kind"), "all-reduce");
+  EXPECT_EQ(total.string("axes"), "fsdp");
+  EXPECT_EQ(total.member("count").number(), 36);
+  EXPECT_EQ(total.member("bytes").number(), 3072);
+  EXPECT_EQ(json.member("bound_s").number(), 0.375);
+  EXPECT_EQ(at(json, {"bound", "by"}).text(), "\"compute\"");
+  EXPECT_EQ(json.member("compile_s").number(), 1.25);
+  r.refused = Error(ErrorCode::out_of_memory, "used \xff of 1");
+  r.compiled.reset();
+  const Json refused = Json::parse(report_json(r)).value();
+  EXPECT_FALSE(*refused.member("fits").as<bool>());
+  EXPECT_EQ(refused.member("bound_s").text(), "null");
+  EXPECT_EQ(refused.member("compile_s").text(), "null");
+  EXPECT_THAT(refused.string("refused"), HasSubstr("used"));
+  r.name = "prefill";
+  const Json both = Json::parse(reports_json({r, sample()})).value();
+  EXPECT_EQ(at(both, {"prefill", "fits"}).text(), "false");
+  EXPECT_EQ(at(both, {"train step", "fits"}).text(), "true");
 }
 
 TEST(StepReport, TargetsThatDoNotExist) {
@@ -87,10 +168,11 @@ TEST(StepReport, TargetsThatDoNotExist) {
     }
     return ErrorCode::internal;
   };
-  for (const char* target : {"", "cpu:8", "v5q:2x2x1", "h1000:4", ":4"})
+  for (const char* target : {"", "v5q:2x2x1", "h1000:4", ":4"})
     EXPECT_EQ(code_of(target), ErrorCode::unknown_name) << target;
-  for (const char* target : {"h100", "h100:", "h100:2x2", "v5p:4", "h100:12"})
+  for (const char* target : {"h100", "h100:", "h100:2x2x2", "v5p:4", "h100:12", "cpu:0"})
     EXPECT_EQ(code_of(target), ErrorCode::invalid_argument) << target;
+  EXPECT_EQ(code_of("trn2:4x16"), ErrorCode::unsupported);
 }
 
 }  // namespace

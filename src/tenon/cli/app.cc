@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tenon/base/plugin_library.h"
+#include "tenon/cli/aot_command.h"
 #include "tenon/cli/checkpoint_commands.h"
 #include "tenon/cli/command_line.h"
 #include "tenon/cli/commands.h"
@@ -34,6 +35,8 @@ void add_train(Command& program) {
   command.option("--new_optimizer", &c->new_optimizer,
                  "resume with the model alone: what the optimizer keeps starts anew");
   command.option("--dry_run", &c->dry_run, "compile and report; train and write nothing");
+  command.option("--allow_replication", &c->allow_replication,
+                 "takes a step for which the compiler gives up on keeping arrays split");
   command.option("--trap", &c->trap,
                  "nonfinite: stop at the first step whose loss or gradients aren't finite, and say which op made "
                  "them so");
@@ -81,15 +84,6 @@ void add_generate(Command& program) {
   command.action = [c] { run_generate(*c); };
 }
 
-void add_aot(Command& program) {
-  const auto c = std::make_shared<AotCommand>();
-  Command& command = program.add("aot", "compiles an experiment's training step for a machine that isn't here");
-  add_experiment_options(command, c->experiment);
-  command.option("--target", &c->target, "TPU generation and chips, as v5p:2x2x1, or GPU kind and number, as h100:4")
-      .required();
-  command.action = [c] { run_aot(*c); };
-}
-
 // One line, whatever compilers and operating systems put into their words.
 int report(const Error& e) {
   std::string text = e.what();
@@ -106,7 +100,7 @@ int run_app(int argc, char** argv) {
   program.version = kPluginAbi;
   add_train(program);
   add_generate(program);
-  add_aot(program);
+  add_aot_command(program);
   add_config_commands(program);
   add_golden_commands(program);
   add_completion_command(program);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tenon/aot/step_report.h"
 #include "tenon/base/text.h"
 #include "tenon/base/utf8.h"
 #include "tenon/cli/command_line.h"
@@ -65,6 +64,7 @@ void run_train(const TrainCommand& command) {
   options.resume = option("--resume", parse_resume(command.resume));
   options.new_optimizer = command.new_optimizer;
   options.dry_run = command.dry_run;
+  options.allow_replication = command.allow_replication;
   if (command.trap) options.trap_non_finite = option("--trap", parse_trap(*command.trap));
   if (command.profile) options.profile = option("--profile", parse_step_range(*command.profile));
   print_text(to_toml(config));
@@ -120,12 +120,6 @@ void run_generate(const GenerateCommand& command) {
   } else {
     write_all(generator, prompts, static_cast<size_t>(command.num_samples), command.options);
   }
-}
-
-void run_aot(const AotCommand& command) {
-  const StepReport report = compile_train_step(resolve_config(command.experiment), command.target);
-  print_text(format_report(report) + "\n");
-  report.require_fit();
 }
 
 }  // namespace tenon

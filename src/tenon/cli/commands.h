@@ -17,7 +17,7 @@ struct TrainCommand {
   std::optional<std::string> data;
   std::string dir, platform = "cpu", resume = "auto";
   std::optional<std::string> trap, profile;
-  bool new_optimizer = false, dry_run = false;
+  bool new_optimizer = false, dry_run = false, allow_replication = false;
 };
 void run_train(const TrainCommand& command);
 
@@ -30,12 +30,5 @@ struct GenerateCommand {
 };
 // One text is printed as it is made. Of several each has a line in front: "=== prompt 1, sample 2: 40 tokens".
 void run_generate(const GenerateCommand& command);
-
-struct AotCommand {
-  ExperimentOptions experiment;
-  std::string target;
-};
-// Throws `out_of_memory` after printing when the step doesn't fit.
-void run_aot(const AotCommand& command);
 
 }  // namespace tenon

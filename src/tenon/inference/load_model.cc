@@ -26,6 +26,11 @@ Error cannot_write(const OpenedCheckpoint& checkpoint, std::string what) {
 
 }  // namespace
 
+void unroll_decoders(AnyConfig& config) {
+  Unroll unroll;
+  walk(config, unroll);
+}
+
 std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint,
                                           const std::vector<std::string>& assignments) {
   const std::string file = join_path(checkpoint.path(), "config.toml");
@@ -44,8 +49,7 @@ std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint,
         .got(std::string(slot->type().name()))
         .expected("a LanguageModel");
   }
-  Unroll unroll;
-  walk(slot.mutable_get(), unroll);
+  unroll_decoders(slot.mutable_get());
   return std::unique_ptr<LanguageModel>(static_cast<LanguageModel*>(slot.build().release()));
 }
 

@@ -12,6 +12,8 @@
 
 namespace tenon {
 
+// Layers written out, one array each: as models decode fastest. Of all decoders in `config`.
+void unroll_decoders(AnyConfig& config);
 // The `model` of the config that is saved with a checkpoint, its decoders unrolled: one array a layer decodes fastest.
 // `assignments` are laid over it first. Throws `unsupported` unless it is a LanguageModel, `invalid_argument` for an
 // assignment to what isn't in the model, and what apply_set throws.

@@ -1,8 +1,6 @@
-// A language model of text on a device, and the programs that take batches of sequences some
-// tokens further.
+// A language model of text on a device, running the programs that take batches of sequences some tokens further.
 #pragma once
 
-#include <compare>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,9 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tenon/nn/language/causal_lm.h"
-#include "tenon/runtime/jit.h"
-#include "tenon/text/tokenizer.h"
+#include "tenon/inference/generate_program.h"
 
 namespace tenon {
 
@@ -54,12 +50,7 @@ class ModelRunner {
   };
   Ranked rank(SequenceBatch& batch, const NextTokens& next, const Array& parents, const Array& scores, int64_t count);
 
-  struct Key {
-    int64_t rows, num_tokens, max_length;
-    int64_t count = 0;    // 0: sample; otherwise that of rank
-    bool ragged = false;  // whether start and last are one a row
-    auto operator<=>(const Key&) const = default;
-  };
+  using Key = GenerateKey;
   // Compiles what `sample` or `rank` runs.
   void prepare(const Key& key) { program(key); }
   Array put(const Literal& value) const;
@@ -67,14 +58,9 @@ class ModelRunner {
   const pjrt::MemoryStats& memory() const { return memory_; }
 
  private:
-  // What a program computes: state…, parameters…, ids, start, last, then of `sample` numbers and keys, of `rank`
-  // parents and scores -> state…, then the results of either. The state is the cache and, of `sample`, the counts.
-  std::vector<Tensor> body(const Key& key, const std::vector<std::string>& cache_names,
-                           std::span<const Tensor> args) const;
-  std::map<std::string, TensorType> cache_types(int64_t rows, int64_t max_length) const;
-  const Jitted& program(const Key& key);
+  const Jitted& program(const GenerateKey& key);
   // Runs a program on `state`, which its results take the place of; returns the other results.
-  std::vector<Array> run(const Key& key, std::vector<Array>& state, const NextTokens& next,
+  std::vector<Array> run(const GenerateKey& key, std::vector<Array>& state, const NextTokens& next,
                          std::span<const Array> rest);
 
   std::unique_ptr<LanguageModel> model_;
@@ -83,7 +69,7 @@ class ModelRunner {
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::shared_ptr<const Backend> backend_;
   CompileCache cache_;
-  std::map<Key, Jitted> programs_;
+  std::map<GenerateKey, Jitted> programs_;
   pjrt::MemoryStats memory_;
 };
 

@@ -44,9 +44,17 @@ std::string_view between(std::string_view text, std::string_view before, std::st
   return between(text, before, after, at);
 }
 
+using Kind = CompilerWarning::Kind;
+
+Kind kind_of(std::string_view words) {
+  if (words.find("Involuntary full rematerialization") != std::string_view::npos) return Kind::replicates;
+  if (words.find("Can't reduce memory use below") != std::string_view::npos) return Kind::cannot_fit;
+  return Kind::other;
+}
+
 // In short, what XLA says at length when it gives up on keeping an array split.
 std::string explain(std::string_view words) {
-  if (words.find("Involuntary full rematerialization") == std::string_view::npos) return std::string(words);
+  if (kind_of(words) != Kind::replicates) return std::string(words);
   const std::string_view type = between(words, " = ", "{");
   return fmt::format("every device gets the whole of {} on its way from one sharding to another (from {} to {})",
                      type.empty() ? "an array" : type, between(words, "from sharding ", " to "),
@@ -143,8 +151,10 @@ std::vector<CompilerWarning> sort_log(std::string_view log, bool everything, std
     const char severity = severity_of(line);
     std::vector<std::string> ops;
     if (severity == 'W' || severity == 'E') ops = ops_named(line, {});
+    const Kind kind = severity == 'W' || severity == 'E' ? kind_of(line) : Kind::other;
+    if (ops.empty() && kind != Kind::other) ops.emplace_back();
     for (const std::string& op : ops) {
-      CompilerWarning warning{op, explain(std::string_view(line).substr(line.find("] ") + 2))};
+      CompilerWarning warning{op, explain(std::string_view(line).substr(line.find("] ") + 2)), kind};
       if (std::find(out.begin(), out.end(), warning) == out.end()) out.push_back(std::move(warning));
     }
     const bool preamble = line.starts_with("WARNING: All log messages before absl::InitializeLog()");

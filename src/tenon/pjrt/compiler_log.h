@@ -1,6 +1,7 @@
 // What a compiler says besides its answer: the lines that a plugin logs to standard error.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,10 +9,14 @@
 
 namespace tenon::pjrt {
 
-// A logged line about an op of the program.
+// A logged line about an op of the program, or about the program.
 struct CompilerWarning {
-  std::string op;  // its location in the program's text, "decoder.layers.0::1.attention/add"
+  // replicates: every device gets the whole of an array that is split before and after. cannot_fit: the compiler found
+  // no way to keep the program within the memory it was given.
+  enum class Kind : uint8_t { other, replicates, cannot_fit };
+  std::string op;  // its location in the program's text, "decoder.layers.0::1.attention/add"; "": the whole program
   std::string text;
+  Kind kind = Kind::other;
   bool operator==(const CompilerWarning&) const = default;
 };
 

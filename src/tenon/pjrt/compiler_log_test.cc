@@ -34,10 +34,21 @@ TEST(SortLog, WarningsNameOps) {
   EXPECT_EQ(got[0].text,
             "every device gets the whole of f32[8,16,4] on its way from one sharding to another (from "
             "{devices=[2,1,4]<=[8]} to {devices=[1,8,1]<=[8]})");
+  EXPECT_EQ(got[0].kind, CompilerWarning::Kind::replicates);
   EXPECT_EQ(rest, error + "free text\n");
   rest.clear();
   EXPECT_EQ(sort_log(log, true, rest).size(), 1U);
   EXPECT_THAT(rest, HasSubstr(note + quiet));
+}
+
+TEST(SortLog, WhatCannotFitIsAboutTheProgram) {
+  std::string rest;
+  const std::string words =
+      "Can't reduce memory use below 12.5GiB (13421772800 bytes) by rematerialization; only reduced to 20GiB";
+  const std::vector<CompilerWarning> got =
+      sort_log("W0000 00:00:1795996753.895806   14354 hlo_rematerialization.cc:3000] " + words + "\n", false, rest);
+  EXPECT_THAT(got, ElementsAre(CompilerWarning{"", words, CompilerWarning::Kind::cannot_fit}));
+  EXPECT_EQ(rest, "");
 }
 
 TEST(OpsNamed, ByLocationOrMetadata) {

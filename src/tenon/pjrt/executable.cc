@@ -6,7 +6,6 @@
 
 #include "tenon/pjrt/c_api.h"
 #include "tenon/pjrt/client.h"
-#include "tenon/pjrt/hlo_module.h"
 
 namespace tenon::pjrt {
 
@@ -102,7 +101,7 @@ Result<std::map<std::string, double>> CompiledProgram::cost_analysis() const {
   return result;
 }
 
-Result<std::map<std::string, int64_t>> CompiledProgram::instruction_counts() const {
+Result<HloModule> CompiledProgram::optimized_program() const {
   const PJRT_Api* api = plugin_->api();
   constexpr std::string_view kDoing = "show the optimized program";
   PJRT_Program program{};
@@ -122,7 +121,7 @@ Result<std::map<std::string, int64_t>> CompiledProgram::instruction_counts() con
   program.code = bytes.data();
   status = to_status(api, api->PJRT_Executable_OptimizedProgram(&args), kDoing, ErrorCode::unsupported);
   if (!status) return status.error();
-  return count_instructions(bytes);
+  return parse_hlo_module(bytes);
 }
 
 Result<std::string> CompiledProgram::serialize() const {

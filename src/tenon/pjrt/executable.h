@@ -13,6 +13,7 @@
 #include "tenon/base/shape.h"
 #include "tenon/pjrt/buffer.h"
 #include "tenon/pjrt/compiler_log.h"
+#include "tenon/pjrt/hlo_module.h"
 #include "tenon/pjrt/plugin.h"
 
 struct PJRT_Executable;
@@ -50,9 +51,8 @@ class CompiledProgram {
   Result<int64_t> num_outputs() const;
   // The compiler's own counts ("flops", "bytes accessed", …). Not every plugin has them: `unsupported`.
   Result<std::map<std::string, double>> cost_analysis() const;
-  // How often each kind of instruction ("fusion", "all-reduce", …) is in the optimized program of one device; those of
-  // a loop's body count once. Not every plugin shows it: `unsupported`.
-  Result<std::map<std::string, int64_t>> instruction_counts() const;
+  // What the compiler made of the program for one device. Not every plugin shows it: `unsupported`.
+  Result<HloModule> optimized_program() const;
   // Bytes that Client::deserialize of the very same plugin takes back.
   Result<std::string> serialize() const;
 

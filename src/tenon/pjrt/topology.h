@@ -27,6 +27,7 @@ class Topology {
   Topology(Topology&& other) noexcept;
   Topology& operator=(Topology&& other) noexcept;
 
+  const Plugin& plugin() const { return *plugin_; }
   // Ids of the devices, in order.
   const std::vector<int64_t>& device_ids() const { return device_ids_; }
   // The kind of the first device: "TPU v5", "NVIDIA H100 80GB HBM3".

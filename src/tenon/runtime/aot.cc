@@ -3,92 +3,184 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "tenon/base/clock.h"
+#include "tenon/base/hash.h"
 #include "tenon/base/text.h"
 #include "tenon/runtime/gpu_targets.h"
 
 namespace tenon {
 namespace {
 
-constexpr int64_t kDevicesPerHost = 8;
 constexpr int64_t kMaxDevices = int64_t{1} << 20;
+constexpr std::string_view kCpu = "cpu";
 
 Error bad_target(std::string_view text) {
   return Error(ErrorCode::invalid_argument, "not a machine to compile for")
       .got(fmt::format("\"{}\"", text))
-      .expected("TPU generation and chips, as v5p:2x2x1, or GPU kind and number, as h100:4 (above 8 a multiple of 8)");
+      .expected(
+          "TPU generation and chips, as v5p:2x2x1 or v5p:2x2x1*2 for two slices; for other chips hosts x devices, as "
+          "h100:32x8, or a number, as h100:4 (above a host's a multiple of it); or cpu:8");
 }
 
-// "v5p", "v6e", "tpu7x": what libtpu calls its generations.
-bool is_tpu_name(std::string_view name) {
-  if (name.starts_with("tpu")) name.remove_prefix(2);
-  return name.size() >= 2 && (name[0] == 'v' || name[0] == 'u') && std::isdigit(static_cast<unsigned char>(name[1]));
+// "2x2x1" as numbers; none when it isn't that.
+std::vector<int64_t> parse_sides(std::string_view text) {
+  std::vector<int64_t> out;
+  int64_t total = 1;
+  for (const std::string& piece : split(text, 'x')) {
+    const Result<int64_t> side = parse_int(piece);
+    if (!side || *side < 1 || *side > kMaxDevices || (total *= *side) > kMaxDevices) return {};
+    out.push_back(*side);
+  }
+  return out;
 }
 
-bool is_tpu_shape(std::string_view shape) {
-  const std::vector<std::string> sides = split(shape, 'x');
-  return (sides.size() == 2 || sides.size() == 3) && std::all_of(sides.begin(), sides.end(), [](const std::string& s) {
-           const Result<int64_t> side = parse_int(s);
-           return side && *side >= 1 && *side <= kMaxDevices;
-         });
+// Of a TPU, the sides of a slice and how many of them.
+void parse_tpu(std::string_view text, std::string_view rest, AotTarget& target) {
+  const size_t star = rest.find('*');
+  const std::string_view slice = rest.substr(0, star);
+  const size_t num_sides = parse_sides(slice).size();
+  if (num_sides < 2 || num_sides > 3) throw bad_target(text);
+  target.shape = slice;
+  for (const int64_t side : parse_sides(slice)) target.num_devices *= side;
+  if (star == std::string_view::npos) return;
+  const Result<int64_t> slices = parse_int(rest.substr(star + 1));
+  if (!slices || *slices < 1 || *slices > kMaxDevices) throw bad_target(text);
+  target.num_slices = *slices;
+  target.num_devices *= *slices;
+}
+
+void parse_hosts(std::string_view text, std::string_view rest, int64_t most_of_host, AotTarget& target) {
+  const std::vector<int64_t> sides = parse_sides(rest);
+  if (sides.empty() || sides.size() > 2) throw bad_target(text);
+  int64_t hosts = sides[0];
+  if (sides.size() == 2) {
+    target.host_devices = sides[1];
+  } else {
+    hosts = most_of_host > 0 ? std::max<int64_t>(1, sides[0] / most_of_host) : 1;
+    if (sides[0] % hosts != 0 || (hosts > 1 && sides[0] % most_of_host != 0)) throw bad_target(text);
+    target.host_devices = sides[0] / hosts;
+  }
+  if (most_of_host > 0 && target.host_devices > most_of_host) throw bad_target(text);
+  target.num_devices = hosts * target.host_devices;
+  target.shape = fmt::format("1x{}x{}", hosts, target.host_devices);
 }
 
 }  // namespace
 
-AotTarget AotTarget::parse(std::string_view text) {
+AotTarget AotTarget::parse(std::string_view text, const ChipTable& chips) {
   const size_t colon = text.find(':');
-  if (colon == std::string_view::npos) throw bad_target(text);
   AotTarget target;
   target.name = text.substr(0, colon);
-  const std::string_view rest = text.substr(colon + 1);
-  if (is_tpu_name(target.name)) {
-    if (!is_tpu_shape(rest)) throw bad_target(text);
-    target.platform = "tpu";
-    target.shape = rest;
+  const std::string_view rest = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  if (target.name == kCpu) {
+    target.platform = kCpu;
+    parse_hosts(text, colon == std::string_view::npos ? "1" : rest, 0, target);
     return target;
   }
-  (void)gpu_target_config(target.name);
-  const Result<int64_t> count = parse_int(rest);
-  if (!count || *count < 1 || *count > kMaxDevices) throw bad_target(text);
-  if (*count > kDevicesPerHost && *count % kDevicesPerHost != 0) throw bad_target(text);
-  target.platform = "cuda";
-  const int64_t hosts = std::max<int64_t>(1, *count / kDevicesPerHost);
-  target.shape = fmt::format("1x{}x{}", hosts, *count / hosts);
+  const Chip& chip = chips.find(target.name);
+  target.platform = chip.platform;
+  if (chip.platform == "tpu") {
+    target.num_devices = chip.devices_per_chip;
+    parse_tpu(text, rest, target);
+  } else {
+    parse_hosts(text, rest, chip.host_devices, target);
+  }
   return target;
 }
 
-AotMachine AotMachine::open(const AotTarget& target) {
-  std::shared_ptr<const pjrt::Plugin> plugin = pjrt::Plugin::open(target.platform).value();
-  if (target.platform == "tpu") {
-    return AotMachine(
-        pjrt::Topology::create(std::move(plugin), fmt::format("{}:{}", target.name, target.shape)).value());
-  }
-  const pjrt::Options options{{"target_config", gpu_target_config(target.name)}, {"topology", target.shape}};
-  return AotMachine(pjrt::Topology::create(std::move(plugin), target.shape, options).value());
+int64_t AotTarget::num_links() const {
+  if (platform != "tpu") return 1;
+  int64_t links = 0;
+  for (const int64_t side : parse_sides(shape)) links += side > 2 ? 2 : side == 2 ? 1 : 0;
+  return std::max<int64_t>(1, links);
 }
 
-AotResult AotMachine::compile(const Mesh& mesh, const Program& program) const {
+AotMachine AotMachine::open(const AotTarget& target) {
+  AotMachine machine(target);
+  if (target.platform == "none") {
+    throw Error(ErrorCode::unsupported, "there is no plugin to compile for this chip with")
+        .got(target.name)
+        .hint("--analytic gives a bound without compiling");
+  }
+  if (target.platform == kCpu) {
+    machine.backend_ = Backend::open(fmt::format("cpu:{}", target.num_devices));
+    return machine;
+  }
+  std::shared_ptr<const pjrt::Plugin> plugin = pjrt::Plugin::open(target.platform).value();
+  std::string name = target.shape;
+  pjrt::Options options;
+  if (target.platform == "tpu") {
+    name = fmt::format("{}:{}", target.name, target.shape);
+    if (target.num_slices > 1) options.emplace("num_slices", target.num_slices);
+  } else {
+    options = {{"target_config", gpu_target_config(target.name)}, {"topology", target.shape}};
+  }
+  machine.topology_ =
+      std::make_shared<const pjrt::Topology>(pjrt::Topology::create(std::move(plugin), name, options).value());
+  return machine;
+}
+
+int64_t AotMachine::num_devices() const {
+  return backend_ ? backend_->num_devices() : static_cast<int64_t>(topology_->device_ids().size());
+}
+
+const std::string& AotMachine::device_kind() const {
+  return backend_ ? backend_->device_kind() : topology_->device_kind();
+}
+
+int AotMachine::compute_capability() const { return backend_ ? 0 : topology_->compute_capability(); }
+
+KernelList AotMachine::kernels() const {
+  return backend_ ? backend_->kernels() : kernels_for(target_.platform, compute_capability());
+}
+
+const pjrt::Plugin& AotMachine::plugin() const { return backend_ ? *backend_->client().plugin() : topology_->plugin(); }
+
+pjrt::CompileOptions AotMachine::options(const Program& program) const {
+  if (!backend_) return make_compile_options(program, {}, topology_->device_ids());
+  std::vector<int64_t> ids;
+  for (const pjrt::Device& device : backend_->client().devices()) ids.push_back(device.id);
+  return make_compile_options(program, backend_->default_flags(), std::move(ids));
+}
+
+SavedProgram::Key AotMachine::key(const Program& program) const {
+  const pjrt::ApiVersion version = plugin().api_version();
+  return {sha256_hex(program.text), sha256_hex(pjrt::serialize(options(program))),
+          fmt::format("{} API {}.{}", plugin().fingerprint().value(), version.major, version.minor),
+          fmt::format("{} x {}", num_devices(), device_kind())};
+}
+
+AotResult AotMachine::compile(const Mesh& mesh, const Program& program, bool save) const {
   validate(program, mesh);
   if (mesh.num_devices() != num_devices()) {
     throw Error(ErrorCode::mesh_mismatch, "the mesh does not fit the machine to compile for")
         .got(fmt::format("mesh {} = {} devices", to_string(mesh), mesh.num_devices()))
         .expected(fmt::format("{} ({})", num_devices(), device_kind()));
   }
-  const double start = steady_seconds();
-  const Result<pjrt::CompiledProgram> done =
-      topology_.compile(program.text, make_compile_options(program, {}, topology_.device_ids()));
-  if (!done) throw at_ops(done.error(), program);
-  const pjrt::CompiledProgram& compiled = *done;
   AotResult result;
-  result.seconds = steady_seconds() - start;
-  result.warnings = compiled.warnings();
-  result.memory = compiled.memory_stats().value();
   result.num_devices = num_devices();
   result.device_kind = device_kind();
-  if (Result<std::map<std::string, int64_t>> counts = compiled.instruction_counts()) result.instructions = *counts;
-  if (Result<std::map<std::string, double>> cost = compiled.cost_analysis()) result.cost = *cost;
+  const auto read = [&](const pjrt::CompiledProgram& compiled) {
+    result.warnings = compiled.warnings();
+    result.memory = compiled.memory_stats().value();
+    if (Result<pjrt::HloModule> module = compiled.optimized_program()) result.optimized = std::move(module).value();
+    if (result.optimized) result.instructions = result.optimized->instruction_counts();
+    if (Result<std::map<std::string, double>> cost = compiled.cost_analysis()) result.cost = *cost;
+    if (save) result.saved = SavedProgram{key(program), compiled.serialize().value()};
+  };
+  const double start = steady_seconds();
+  if (backend_) {
+    const Result<pjrt::Executable> done = backend_->client().compile(program.text, options(program));
+    result.seconds = steady_seconds() - start;
+    if (!done) throw at_ops(done.error(), program);
+    read((*done).program());
+  } else {
+    const Result<pjrt::CompiledProgram> done = topology_->compile(program.text, options(program));
+    result.seconds = steady_seconds() - start;
+    if (!done) throw at_ops(done.error(), program);
+    read(*done);
+  }
   return result;
 }
 

@@ -4,26 +4,38 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tenon/base/mesh.h"
+#include "tenon/pjrt/hlo_module.h"
 #include "tenon/pjrt/topology.h"
+#include "tenon/runtime/backend.h"
+#include "tenon/runtime/chips.h"
 #include "tenon/runtime/program.h"
+#include "tenon/runtime/saved_program.h"
 
 namespace tenon {
 
-// A machine by name. TPUs: generation and chips ("v5p:2x2x1", "v6e:4x4", "tpu7x:2x2x1"). GPUs: kind and number
-// ("h100:4"; above 8 a multiple of 8, in hosts of 8).
+// A machine by name. TPUs: generation and chips ("v5p:2x2x1", "v6e:4x4", "tpu7x:2x2x1"), and how many such slices
+// ("v5p:8x8x4*2"). Other chips: kind, hosts and devices of each ("h100:32x8"), or their number ("h100:4"; above a
+// host's a multiple of it). "cpu:8": virtual devices of this machine.
 struct AotTarget {
-  std::string platform;  // "tpu" or "cuda"
-  std::string name;      // the kind: "v5p", "h100"
-  std::string shape;     // TPUs: "2x2x1"; GPUs: partitions x hosts x devices, "1x1x4"
+  std::string platform;  // "tpu", "cuda", "rocm", "cpu"; "none": no plugin compiles for it
+  std::string name;      // the chip: "v5p", "h100"; "cpu"
+  std::string shape;     // TPUs: "2x2x1"; others: partitions x hosts x devices, "1x1x4"
+  int64_t num_slices = 1;
+  int64_t num_devices = 0;
+  int64_t host_devices = 0;  // of each host; 0 for TPUs
   bool operator==(const AotTarget&) const = default;
 
-  // Throws `invalid_argument` or `unknown_name`.
-  static AotTarget parse(std::string_view text);
+  // Throws `invalid_argument`, or `unknown_name` with the chips there are.
+  static AotTarget parse(std::string_view text, const ChipTable& chips = ChipTable::builtin());
+  // Links of one device within a slice or host: two along each side of three or more, one along a side of two; of
+  // chips that aren't TPUs 1.
+  int64_t num_links() const;
 };
 
 struct AotResult {
@@ -32,32 +44,44 @@ struct AotResult {
   int64_t num_devices = 0;
   std::string device_kind;
   std::vector<pjrt::CompilerWarning> warnings;
-  // How often each kind of instruction is in the optimized program of one device, a loop's body counted once; empty
-  // where the plugin doesn't show it.
+  // The optimized program of one device; none where the plugin doesn't show it.
+  std::optional<pjrt::HloModule> optimized;
+  // How often each kind of instruction is in it, a loop's body counted once.
   std::map<std::string, int64_t> instructions;
   // The compiler's own counts ("flops", "bytes accessed", …); empty where the plugin has none. FLOPs may count a loop's
   // body once, and times may be negative: check before showing.
   std::map<std::string, double> cost;
+  // The compiled program, where it was asked for.
+  std::optional<SavedProgram> saved;
 };
 
 // A described machine, ready to compile for.
 class AotMachine {
  public:
-  // Finds and loads the platform's plugin. Throws `plugin` with what to install, or the plugin's words.
+  // Finds and loads the platform's plugin. Throws `plugin` with what to install, or the plugin's words; `unsupported`
+  // for a chip that no plugin compiles for.
   static AotMachine open(const AotTarget& target);
 
-  int64_t num_devices() const { return static_cast<int64_t>(topology_.device_ids().size()); }
-  const std::string& device_kind() const { return topology_.device_kind(); }
+  int64_t num_devices() const;
+  const std::string& device_kind() const;
   // Of NVIDIA GPUs: 90 for 9.0; 0 when not known.
-  int compute_capability() const { return topology_.compute_capability(); }
+  int compute_capability() const;
+  // Own kernels that programs for it may call.
+  KernelList kernels() const;
+  // What a program compiled for it is kept under.
+  SavedProgram::Key key(const Program& program) const;
   // The mesh must have exactly num_devices(). Throws as validate(program, mesh) does, and `compile` with the compiler's
   // words and the module paths of the ops they are about. A program that isn't ours may crash the process: compile such
-  // in a child.
-  AotResult compile(const Mesh& mesh, const Program& program) const;
+  // in a child. `save` keeps the compiled program in the result.
+  AotResult compile(const Mesh& mesh, const Program& program, bool save = false) const;
 
  private:
-  explicit AotMachine(pjrt::Topology topology) : topology_(std::move(topology)) {}
-  pjrt::Topology topology_;
+  explicit AotMachine(AotTarget target) : target_(std::move(target)) {}
+  pjrt::CompileOptions options(const Program& program) const;
+  const pjrt::Plugin& plugin() const;
+  AotTarget target_;
+  std::shared_ptr<const pjrt::Topology> topology_;
+  std::shared_ptr<const Backend> backend_;  // of the CPU, in place of a topology
 };
 
 // Opens the machine and compiles for it.

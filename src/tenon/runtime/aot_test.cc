@@ -15,12 +15,21 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(AotTarget, Parses) {
-  EXPECT_EQ(AotTarget::parse("v5p:2x2x1"), (AotTarget{"tpu", "v5p", "2x2x1"}));
-  EXPECT_EQ(AotTarget::parse("tpu7x:2x2x1"), (AotTarget{"tpu", "tpu7x", "2x2x1"}));
-  EXPECT_EQ(AotTarget::parse("v6e:4x4"), (AotTarget{"tpu", "v6e", "4x4"}));
-  EXPECT_EQ(AotTarget::parse("h100:4"), (AotTarget{"cuda", "h100", "1x1x4"}));
-  EXPECT_EQ(AotTarget::parse("h200:32"), (AotTarget{"cuda", "h200", "1x4x8"}));
-  for (const char* bad : {"", "v5p", "v5p:", "v5p:2x", "v5p:2", "v5p:0x2", "h100:0", "h100:12", "h100:x", "h100:2x2"}) {
+  EXPECT_EQ(AotTarget::parse("v5p:2x2x1"), (AotTarget{"tpu", "v5p", "2x2x1", 1, 4, 0}));
+  EXPECT_EQ(AotTarget::parse("v5p:8x8x4*3"), (AotTarget{"tpu", "v5p", "8x8x4", 3, 768, 0}));
+  EXPECT_EQ(AotTarget::parse("tpu7x:2x2x1"), (AotTarget{"tpu", "tpu7x", "2x2x1", 1, 8, 0}));
+  EXPECT_EQ(AotTarget::parse("v6e:4x4"), (AotTarget{"tpu", "v6e", "4x4", 1, 16, 0}));
+  EXPECT_EQ(AotTarget::parse("h100:4"), (AotTarget{"cuda", "h100", "1x1x4", 1, 4, 4}));
+  EXPECT_EQ(AotTarget::parse("h200:32"), (AotTarget{"cuda", "h200", "1x4x8", 1, 32, 8}));
+  EXPECT_EQ(AotTarget::parse("h100:32x8"), (AotTarget{"cuda", "h100", "1x32x8", 1, 256, 8}));
+  EXPECT_EQ(AotTarget::parse("h100:3x4"), (AotTarget{"cuda", "h100", "1x3x4", 1, 12, 4}));
+  EXPECT_EQ(AotTarget::parse("mi300x:2x8").platform, "rocm");
+  EXPECT_EQ(AotTarget::parse("trn2:64x16"), (AotTarget{"none", "trn2", "1x64x16", 1, 1024, 16}));
+  EXPECT_EQ(AotTarget::parse("cpu:8"), (AotTarget{"cpu", "cpu", "1x1x8", 1, 8, 8}));
+  EXPECT_EQ(AotTarget::parse("cpu").num_devices, 1);
+  for (const char* bad :
+       {"v5p", "v5p:", "v5p:2x", "v5p:2", "v5p:0x2", "v5p:2x2x1*0", "v5p:2x2x1*", "v5p:2x2x2x2", "h100:0", "h100:12",
+        "h100:x", "h100:2x16", "h100:2x2x2", "h100:2*2", "h100:99999999", "h100", "cpu:0", "cpu:x", "cpu:"}) {
     try {
       AotTarget::parse(bad);
       ADD_FAILURE() << bad;
@@ -28,16 +37,38 @@ TEST(AotTarget, Parses) {
       EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << bad;
     }
   }
+  for (const char* unknown : {"h1000:4", "v5q:2x2", "", ":4"}) {
+    try {
+      AotTarget::parse(unknown);
+      ADD_FAILURE() << unknown;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::unknown_name);
+      EXPECT_THAT(e.what(), HasSubstr("a100, b200, h100, h200, mi300x, tpu7x, trn2, v4"));
+    }
+  }
+}
+
+TEST(AotTarget, LinksOfATorus) {
+  EXPECT_EQ(AotTarget::parse("v5p:4x4x4").num_links(), 6);
+  EXPECT_EQ(AotTarget::parse("v5p:2x2x1").num_links(), 2);
+  EXPECT_EQ(AotTarget::parse("v5p:1x1x1").num_links(), 1);
+  EXPECT_EQ(AotTarget::parse("v6e:16x16").num_links(), 4);
+  EXPECT_EQ(AotTarget::parse("h100:32x8").num_links(), 1);
+}
+
+TEST(AotMachine, NoPluginForAChip) {
   try {
-    AotTarget::parse("h1000:4");
+    AotMachine::open(AotTarget::parse("trn2:64x16"));
     ADD_FAILURE();
   } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ErrorCode::unknown_name);
-    EXPECT_THAT(e.hint(), HasSubstr("h100"));
+    EXPECT_EQ(e.code(), ErrorCode::unsupported);
+    EXPECT_THAT(e.hint(), HasSubstr("--analytic"));
   }
 }
 
 TEST(GpuTarget, DescribesTheKind) {
+  EXPECT_THAT(gpu_target_config("a100"), HasSubstr("cuda_compute_capability { major: 8 feature_extension: NONE }"));
+  EXPECT_THAT(gpu_target_config("b200"), HasSubstr("core_count: 148"));
   EXPECT_THAT(gpu_target_config("h100"), HasSubstr("name: \"NVIDIA H100 80GB HBM3\""));
   EXPECT_THAT(gpu_target_config("h200"), HasSubstr("device_memory_size: 141000000000"));
 }
@@ -143,6 +174,29 @@ TEST(Aot, SlowHostOffloadOnGpus) {
   if (!pjrt::find_plugin("cuda")) GTEST_SKIP() << "the CUDA plugin isn't installed";
   expect_offloaded("h100:1", Mesh(), 0.9);
   expect_offloaded("h100:4", Mesh{{"fsdp", 4}}, 0.9);
+}
+
+// On virtual devices of this machine; the program comes back from the file and from no other's key.
+TEST(Aot, CompilesForTheCpu) {
+  if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
+  const AotMachine machine = AotMachine::open(AotTarget::parse("cpu:4"));
+  const AotResult result = machine.compile(Mesh{{"fsdp", 2}, {"model", 2}}, step(), true);
+  expect_sharded(result);
+  ASSERT_TRUE(result.optimized.has_value());
+  const pjrt::HloComputation& entry = result.optimized->computations[result.optimized->entry];
+  int64_t arguments = 0;
+  for (const pjrt::HloInstruction& i : entry.instructions) {
+    if (i.opcode == "parameter") arguments += i.shape.bytes();
+  }
+  EXPECT_EQ(arguments, result.memory.argument);
+  const std::string path = ::testing::TempDir() + "/aot_program";
+  ASSERT_TRUE(result.saved->write(path).ok());
+  EXPECT_EQ(SavedProgram::read(path, machine.key(step())).value().bytes, result.saved->bytes);
+  Program other = step();
+  other.compile_options["xla_cpu_enable_fast_math"] = "true";
+  EXPECT_EQ(SavedProgram::read(path, machine.key(other)).error().code(), ErrorCode::incompatible);
+  EXPECT_EQ(SavedProgram::read(path, AotMachine::open(AotTarget::parse("cpu:2")).key(step())).error().code(),
+            ErrorCode::incompatible);
 }
 
 TEST(Aot, TheCpuHasNoMachinesToDescribe) {

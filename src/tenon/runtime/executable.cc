@@ -170,7 +170,8 @@ Executable compile(std::shared_ptr<const Backend> backend, const Mesh& mesh, Pro
     Result<pjrt::Executable> compiled = backend->client().compile(program.text, options);
     if (!compiled) throw at_ops(compiled.error(), program);
     loaded.emplace(std::move(compiled).value());
-    if (cache != nullptr) store_cached(*cache, key, *loaded);
+    // What was warned of must be warned of again.
+    if (cache != nullptr && loaded->program().warnings().empty()) store_cached(*cache, key, *loaded);
   }
   Executable result(std::move(backend), mesh, std::move(program), std::move(*loaded));
   result.compile_seconds_ = steady_seconds() - start;

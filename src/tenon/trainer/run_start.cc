@@ -10,7 +10,8 @@
 #include "tenon/checkpoint/keep_policy.h"
 #include "tenon/config/build_part.h"
 #include "tenon/config/text.h"
-#include "tenon/trainer/chips.h"
+#include "tenon/runtime/chips.h"
+#include "tenon/runtime/compiler_warnings.h"
 #include "tenon/trainer/run.h"
 #include "tenon/trainer/trace_step.h"
 
@@ -109,13 +110,14 @@ void Run::compile_programs() {
   SessionSettings settings{options_.backend, step, config_.seed, options_.compile_cache ? &cache_ : nullptr};
   session_ = std::make_unique<TrainSession>(trainer_.model(), trainer_.learner(), std::move(settings));
   log_.line(format_compiled("train step", session_->train_executable()));
+  if (!options_.allow_replication) require_kept_split(session_->train_executable().warnings());
   log_.line(fmt::format("train step: {:.3f} GFLOPs", session_->flops() / 1e9));
   for (const KernelChoice& choice : session_->train_executable().program().kernels) log_.line(to_string(choice));
   if (options_.backend->platform() == "cpu" && uses_host_memory(session_->train_executable().program())) {
     log_.line("note: the CPU has one memory: what is to lie on the host, not on the device, lies in the same");
   }
   if (const Chip* chip = ChipTable::builtin().find_device(options_.backend->device_kind())) {
-    peak_flops_ = chip->peak_flops * static_cast<double>(mesh.num_devices());
+    peak_flops_ = chip->peak_flops() * static_cast<double>(mesh.num_devices());
     model_flops_ = 3 * session_->forward_flops();
     log_.line(
         fmt::format("MFU: 3 x {:.3f} GFLOPs of the forward pass / seconds of a step / {:.4g} TFLOPS ({} x {}, {})",

@@ -25,4 +25,10 @@ TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, 
   return {settings.mesh, make_train_program(*model, *learner, settings)};
 }
 
+FlopCount count_forward_flops(const Trainer::Config& config, int64_t num_devices) {
+  validate(config);
+  const std::unique_ptr<Model> model = build_part("model", config.model);
+  return count_forward_flops(*model, step_settings(config, num_devices, {}));
+}
+
 }  // namespace tenon

@@ -52,13 +52,13 @@ class TrainSession {
   const std::vector<std::string>& metric_names() const { return program_.metric_names; }
   const Executable& train_executable() const { return train_; }
   // Floating-point operations of one step, over all devices.
-  double flops() const { return program_.flops; }
+  double flops() const { return program_.flops.total; }
   // "num_tokens": what the weight of the loss is called.
   std::string weight_metric() const { return tenon::weight_metric(model_); }
   // Of a training batch.
   const BatchTypes& batch() const { return settings_.step.batch; }
   // Floating-point operations of one forward pass over a training batch: traces it.
-  double forward_flops() const { return make_eval_program(model_, settings_.step).flops; }
+  double forward_flops() const { return count_forward_flops(model_, settings_.step).total; }
   // Compiles what `evaluate` runs for batches of these types, so that it doesn't have to.
   const Executable& prepare_eval(const BatchTypes& batch);
 

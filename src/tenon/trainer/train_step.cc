@@ -361,7 +361,7 @@ TrainProgram make_train_program(const Model& model, const Learner& learner, cons
   results.add();  // metrics
   // Without dead code, before a kernel hides what it computes.
   const PassObserver observer = [&](const Pass* pass, const Graph& g) {
-    if (pass == &passes().front()) out.flops = count_flops(*g.trace, g.root);
+    if (pass == &passes().front()) out.flops = count_flops_by_kind(*g.trace, g.root);
     if (settings.pass_observer) settings.pass_observer(pass, g);
   };
   out.program = finish(graph, settings.mesh, in, results, out.layout.arrays.size(), settings.kernels, observer);
@@ -413,13 +413,30 @@ EvalProgram make_eval_program(const Model& model, const StepSettings& settings) 
     }
     return std::vector<Tensor>{concatenate(sums, 0)};
   });
-  const PassObserver observer = [&](const Pass* pass, const Graph& g) {
-    if (pass == &passes().front()) out.flops = count_flops(*g.trace, g.root);
-  };
   Results results;
   results.add();
-  out.program = finish(graph, mesh, in, results, 0, settings.kernels, observer);
+  out.program = finish(graph, mesh, in, results, 0, settings.kernels);
   return out;
+}
+
+FlopCount count_forward_flops(const Model& model, const StepSettings& settings) {
+  check_batch(settings);
+  const std::vector<ParamInfo> infos = describe_state(model);
+  Signature in;
+  for (const ParamInfo& info : infos)
+    in.add(info.path, {DType::f32, settings.mesh.padded_dims(info.logical_shape(), info.partition)});
+  in.add("seed", kSeedType);
+  in.add_batch(settings.batch);
+  Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& tensors) {
+    Arguments args(tensors);
+    const Nest state = args.take_all(infos);
+    const Tensor key = args.take();
+    const Nest inputs = args.take_batch(settings.batch);
+    const auto loss = functional(model, &Model::forward, state, key, true, inputs).result;
+    return std::vector<Tensor>{loss.sum, loss.weight};
+  });
+  eliminate_dead_code(graph);
+  return count_flops_by_kind(*graph.trace, graph.root);
 }
 
 }  // namespace tenon

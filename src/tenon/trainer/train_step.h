@@ -10,6 +10,7 @@
 
 #include "tenon/checkpoint/state_io.h"
 #include "tenon/data/dataset.h"
+#include "tenon/ir/flops.h"
 #include "tenon/nn/model.h"
 #include "tenon/optim/learner.h"
 #include "tenon/runtime/jit.h"
@@ -60,7 +61,7 @@ struct TrainProgram {
   std::vector<std::string> scalar_names;  // what each element of `scalars` is: Learner::scalars
   std::vector<std::string>
       metric_names;  // "loss", "grad_norm", weight_metric, "skipped", "skipped_in_a_row", summaries
-  double flops = 0;
+  FlopCount flops;
 };
 // Throws what tracing throws, with the module's path, and `mesh_mismatch` when the batch doesn't divide over the mesh.
 TrainProgram make_train_program(const Model& model, const Learner& learner, const StepSettings& settings);
@@ -79,9 +80,12 @@ TracedLoss trace_loss(const Model& model, const Learner& learner, const StepSett
 struct EvalProgram {
   Program program;
   std::vector<std::string> metric_names;
-  double flops = 0;
 };
 EvalProgram make_eval_program(const Model& model, const StepSettings& settings);
+
+// Of one forward pass as training does it over a batch, over all devices. What a step needs, with nothing computed
+// again, is three times that.
+FlopCount count_forward_flops(const Model& model, const StepSettings& settings);
 
 // The two words of a seed, high first, as the programs take it.
 Literal seed_words(int64_t seed);

@@ -53,6 +53,8 @@ struct RunOptions {
   bool trap_non_finite = false;
   // Steps to record, into `dir`/profile.
   std::optional<StepRange> profile = {};
+  // Takes a train step for which the compiler gives up on keeping arrays split (require_kept_split).
+  bool allow_replication = false;
   // Prints the final line only.
   bool quiet = false;
   std::FILE* out = stdout;

@@ -1,0 +1,54 @@
+#include "tenon/aot/bound.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tenon {
+namespace {
+
+double over(double amount, double speed) { return speed > 0 ? amount / speed : 0; }
+
+std::array<std::pair<std::string_view, double>, 4> parts_of(const StepBound& b) {
+  return {{{"compute", b.compute_s}, {"memory", b.memory_s}, {"links", b.link_s}, {"network", b.network_s}}};
+}
+
+}  // namespace
+
+double StepBound::seconds() const {
+  double most = 0;
+  for (const auto& [name, seconds] : parts_of(*this)) most = std::max(most, seconds);
+  return most;
+}
+
+std::string_view StepBound::by() const {
+  std::string_view out;
+  double most = 0;
+  for (const auto& [name, seconds] : parts_of(*this)) {
+    if (seconds > most) out = name;
+    most = std::max(most, seconds);
+  }
+  return out;
+}
+
+StepBound bound_step(const StepWork& work, const Chip& chip, int64_t num_links) {
+  StepBound out;
+  double products = 0;
+  for (const auto& [dtype, flops] : work.flops.products) {
+    out.compute_s += over(flops, chip.peak(dtype));
+    products += flops;
+  }
+  // What the mask leaves out may be skipped.
+  const double skipped = work.flops.attention - work.flops.attention_unmasked;
+  if (products > 0) out.compute_s *= 1 - std::clamp(skipped / products, 0.0, 1.0);
+  out.memory_s = over(work.memory_bytes, chip.memory_speed);
+  out.link_s = over(work.link_bytes, chip.link_speed * static_cast<double>(num_links));
+  out.network_s = over(work.network_bytes, chip.network_speed);
+  return out;
+}
+
+double mfu(double model_flops, double seconds, int64_t num_devices, const Chip& chip) {
+  return over(over(model_flops, seconds), static_cast<double>(num_devices) * chip.peak_flops());
+}
+
+}  // namespace tenon

@@ -1,0 +1,127 @@
+#include "tenon/aot/collectives.h"
+
+#include <gmock/gmock.h>
+
+#include "tenon/aot/hlo_runs.h"
+#include "tenon/aot/test_hlo.h"
+
+namespace tenon {
+namespace {
+
+using pjrt::HloInstruction;
+using pjrt::HloModule;
+
+// A program of one collective with these groups, on an operand of 1,024 bytes.
+CollectiveReport count_one(const std::string& opcode, std::vector<std::vector<int64_t>> groups, const Mesh& mesh,
+                           int64_t island = 0) {
+  HloInstruction collective = hlo(opcode, f32({256}), {0});
+  collective.groups.lists = std::move(groups);
+  HloModule module;
+  add_computation(module, {hlo("parameter", f32({256})), collective});
+  return count_collectives(module, mesh, island);
+}
+
+const Mesh kMesh{{"data", 2}, {"fsdp", 2}, {"model", 2}};  // device = 4 data + 2 fsdp + model
+
+TEST(Collectives, AxesAreThoseAlongWhichGroupsDiffer) {
+  const auto axes = [](std::vector<std::vector<int64_t>> groups) {
+    const CollectiveReport report = count_one("all-reduce", std::move(groups), kMesh);
+    return report.totals.size() == 1 ? report.totals[0].axes : "none";
+  };
+  EXPECT_EQ(axes({{0, 1}, {2, 3}, {4, 5}, {6, 7}}), "model");
+  EXPECT_EQ(axes({{0, 2}, {1, 3}, {4, 6}, {5, 7}}), "fsdp");
+  EXPECT_EQ(axes({{0, 4}, {1, 5}, {2, 6}, {3, 7}}), "data");
+  EXPECT_EQ(axes({{0, 1, 2, 3}, {4, 5, 6, 7}}), "fsdp+model");
+  EXPECT_EQ(axes({{0, 2, 4, 6}, {1, 3, 5, 7}}), "data+fsdp");
+  EXPECT_EQ(axes({}), "data+fsdp+model");
+  EXPECT_EQ(axes({{0, 3}, {1, 2}}), "part of fsdp+model");
+  EXPECT_EQ(axes({{0}, {1}}), "none");  // nothing moves
+  EXPECT_EQ(axes({{0, 8}}), "unknown");
+}
+
+TEST(Collectives, PairsOfAPermutation) {
+  HloInstruction shift = hlo("collective-permute", f32({256}), {0});
+  shift.source_targets = {{0, 2}, {2, 0}, {1, 3}, {3, 1}, {4, 6}, {6, 4}, {5, 7}, {7, 5}};
+  HloModule module;
+  add_computation(module, {hlo("parameter", f32({256})), shift});
+  const CollectiveReport linked = count_collectives(module, kMesh, 4);
+  ASSERT_EQ(linked.totals.size(), 1U);
+  EXPECT_EQ(linked.totals[0].axes, "fsdp");
+  EXPECT_EQ(linked.totals[0].group_size, 2);
+  EXPECT_EQ(linked.link_bytes(), 1024);
+  EXPECT_EQ(linked.network_bytes(), 0);
+  EXPECT_EQ(count_collectives(module, kMesh, 2).network_bytes(), 1024);  // it crosses
+}
+
+// Bytes by hand, for 4 devices in one island, and in two islands of two.
+TEST(Collectives, BytesThatEachDeviceMustSend) {
+  const Mesh mesh{{"fsdp", 4}};
+  struct Case {
+    const char* opcode;
+    double payload, link, split_link, split_network;
+  };
+  for (const Case& c : {Case{"all-gather", 4096, 3072, 2048, 1024}, Case{"reduce-scatter", 1024, 768, 512, 256},
+                        Case{"all-reduce", 1024, 1536, 1024, 512}, Case{"all-to-all", 1024, 768, 256, 512},
+                        Case{"collective-broadcast", 1024, 768, 512, 512}}) {
+    const CollectiveReport whole = count_one(c.opcode, {{0, 1, 2, 3}}, mesh);
+    ASSERT_EQ(whole.totals.size(), 1U) << c.opcode;
+    EXPECT_EQ(whole.totals[0].kind, c.opcode);
+    EXPECT_EQ(whole.totals[0].bytes, c.payload) << c.opcode;
+    EXPECT_EQ(whole.link_bytes(), c.link) << c.opcode;
+    EXPECT_EQ(whole.network_bytes(), 0) << c.opcode;
+    const CollectiveReport split = count_one(c.opcode, {{0, 1, 2, 3}}, mesh, 2);
+    EXPECT_EQ(split.link_bytes(), c.split_link) << c.opcode;
+    EXPECT_EQ(split.network_bytes(), c.split_network) << c.opcode;
+  }
+}
+
+TEST(Collectives, LoopsCountAsOftenAsTheyRun) {
+  HloModule module;
+  const pjrt::HloShape carry = tuple_of({f32({256})});
+  const auto loop_of = [&](size_t body, std::optional<int64_t> trips) {
+    return add_computation(module,
+                           {hlo("parameter", carry), hlo_loop(carry, 0, body, add_condition(module, carry), trips)});
+  };
+  const size_t inner = add_computation(module, {hlo("parameter", carry), hlo_member(carry, 0, 0),
+                                                hlo("all-reduce", f32({256}), {1}), hlo("tuple", carry, {2})});
+  const size_t outer = loop_of(inner, 5);
+  loop_of(outer, 3);
+  EXPECT_EQ(count_collectives(module, kMesh).totals.at(0).count, 15);
+  EXPECT_EQ(count_collectives(module, kMesh).totals.at(0).bytes, 15 * 1024);
+  EXPECT_EQ(count_collectives(module, kMesh).unknown_loops, 0);
+  loop_of(inner, std::nullopt);
+  EXPECT_EQ(count_collectives(module, kMesh).totals.at(0).count, 1);
+  EXPECT_EQ(count_collectives(module, kMesh).unknown_loops, 1);
+  loop_of(inner, 0);
+  EXPECT_TRUE(count_collectives(module, kMesh).totals.empty());
+}
+
+// Where the compiler doesn't say how often, a condition with one integer does.
+TEST(Collectives, TripsByTheCondition) {
+  HloModule module;
+  const pjrt::HloShape carry = tuple_of({f32({})});
+  const size_t body = add_computation(module, {hlo("parameter", carry)});
+  HloInstruction limit = hlo("constant", f32({}));
+  limit.integer = 12;
+  const size_t condition = add_computation(
+      module, {hlo("parameter", carry), hlo_member(carry, 0, 0), limit, hlo("compare", f32({}), {1, 2})});
+  EXPECT_EQ(trips_of(module, hlo_loop(carry, 0, body, condition, std::nullopt)), 12);
+  module.computations[condition].instructions.push_back(limit);
+  module.computations[condition].instructions.back().integer = 3;
+  EXPECT_EQ(trips_of(module, hlo_loop(carry, 0, body, condition, std::nullopt)), std::nullopt);
+  EXPECT_EQ(trips_of(module, hlo_loop(carry, 0, body, condition, 7)), 7);
+}
+
+TEST(Collectives, StartedAndAwaitedCountsOnce) {
+  HloModule module;
+  const pjrt::HloShape both = tuple_of({f32({256}), f32({1024})});
+  add_computation(module, {hlo("parameter", f32({256})), hlo("all-gather-start", both, {0}),
+                           hlo("all-gather-done", f32({1024}), {1})});
+  const CollectiveReport report = count_collectives(module, Mesh{{"fsdp", 4}});
+  ASSERT_EQ(report.totals.size(), 1U);
+  EXPECT_EQ(report.totals[0].count, 1);
+  EXPECT_EQ(report.totals[0].bytes, 4096);
+}
+
+}  // namespace
+}  // namespace tenon

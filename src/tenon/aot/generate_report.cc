@@ -1,0 +1,106 @@
+#include "tenon/aot/generate_report.h"
+
+#include <fmt/format.h>
+
+#include "tenon/config/config_type.h"
+#include "tenon/config/validate.h"
+#include "tenon/inference/generate_program.h"
+#include "tenon/inference/load_model.h"
+#include "tenon/nn/functional.h"
+#include "tenon/passes/pipeline.h"
+
+namespace tenon {
+namespace {
+
+void check_shape(const GenerateShape& shape) {
+  const bool good = shape.rows >= 1 && shape.prompt_tokens >= 1 && shape.max_length > shape.prompt_tokens;
+  if (good && shape.max_length <= int64_t{1} << 24 && shape.rows <= int64_t{1} << 20) return;
+  throw Error(ErrorCode::invalid_argument, "not sizes of texts")
+      .at("--rows, --prompt_tokens, --max_length")
+      .got(fmt::format("{} texts of {} tokens, {} of them prompt", shape.rows, shape.max_length, shape.prompt_tokens))
+      .expected("at least one text, and room behind its prompt");
+}
+
+std::unique_ptr<LanguageModel> build_model(const Trainer::Config& config) {
+  validate(config);
+  Slot<Model> slot = config.model;
+  if (!slot.is<LanguageModel>()) {
+    throw Error(ErrorCode::unsupported, "this model can't write text")
+        .at("model")
+        .got(std::string(slot->type().name()))
+        .expected("a LanguageModel");
+  }
+  unroll_decoders(slot.mutable_get());
+  return std::unique_ptr<LanguageModel>(static_cast<LanguageModel*>(slot.build().release()));
+}
+
+// [rows, heads, …] of the cache, [rows, …] of counts.
+PartitionSpec state_spec(const TensorType& type, int64_t rows, const Mesh& mesh) {
+  std::vector<Axis> dims(type.dims.size());
+  const Axis examples{"data", "expert", "fsdp"}, heads("model");
+  if (type.rank() >= 2 && type.dims[0] == rows) {
+    if (rows % mesh.shards(examples) == 0) dims[0] = examples;
+    if (type.rank() == 4 && type.dims[1] % mesh.shards(heads) == 0) dims[1] = heads;
+  }
+  return PartitionSpec(std::move(dims));
+}
+
+class Reports {
+ public:
+  Reports(const Trainer::Config& config, const ProgramReporter& reporter)
+      : model_(build_model(config)),
+        mesh_(config.mesh.resolve(reporter.num_devices())),
+        kernels_(config.kernels.allowed(reporter.kernels())),
+        reporter_(reporter) {
+    for (const ParamInfo& info : describe_state(*model_)) {
+      names_.push_back(info.path);
+      types_.push_back({DType::f32, mesh_.padded_dims(info.logical_shape(), info.partition)});
+      specs_.push_back(info.partition);
+    }
+  }
+
+  StepReport report(std::string name, const GenerateKey& key) const {
+    GenerateProgram made = make_generate_program(*model_, names_, types_, nullptr, key);
+    Graph graph = make_graph(made.types, made.body);
+    made.spec.mesh = mesh_;
+    made.spec.kernels = kernels_;
+    made.spec.param_specs.resize(made.types.size());
+    for (size_t i = 0; i < made.num_state; ++i) {
+      made.spec.param_specs[i] = state_spec(made.types[i], key.rows, mesh_);
+      made.spec.result_specs.push_back(made.spec.param_specs[i]);
+    }
+    for (size_t i = 0; i < specs_.size(); ++i) made.spec.param_specs[made.num_state + i] = specs_[i];
+    made.spec.result_specs.emplace_back();
+    StepReport start;
+    start.name = std::move(name);
+    start.tokens = static_cast<double>(key.rows * key.num_tokens);
+    made.spec.pass_observer = [&](const Pass* pass, const Graph& g) {
+      if (pass == &passes().front()) start.flops = count_flops_by_kind(*g.trace, g.root);
+    };
+    const Program program = make_program(graph, made.spec);
+    start.model_flops = start.flops;
+    return reporter_.report(std::move(start), mesh_, program);
+  }
+
+ private:
+  std::unique_ptr<LanguageModel> model_;
+  Mesh mesh_;
+  KernelList kernels_;
+  const ProgramReporter& reporter_;
+  std::vector<std::string> names_;
+  std::vector<TensorType> types_;
+  std::vector<PartitionSpec> specs_;
+};
+
+}  // namespace
+
+std::vector<StepReport> compile_generate(const Trainer::Config& config, std::string_view target,
+                                         const GenerateShape& shape, const AotOptions& options) {
+  check_shape(shape);
+  const ProgramReporter reporter(target, options);
+  const Reports reports(config, reporter);
+  return {reports.report("prefill", {shape.rows, shape.prompt_tokens, shape.max_length, 0}),
+          reports.report("decode", {shape.rows, 1, shape.max_length, 0})};
+}
+
+}  // namespace tenon

@@ -1,0 +1,126 @@
+#include "tenon/aot/hlo_traffic.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "tenon/aot/hlo_runs.h"
+
+namespace tenon {
+namespace {
+
+using pjrt::HloComputation;
+using pjrt::HloInstruction;
+using pjrt::HloModule;
+using pjrt::HloShape;
+
+// Those that move nothing, or whose callees do.
+constexpr std::array<std::string_view, 13> kFree = {
+    "parameter", "constant",  "tuple",        "get-tuple-element",    "bitcast",     "while", "conditional",
+    "call",      "after-all", "partition-id", "optimization-barrier", "async-start", "domain"};
+
+double bytes_of(const HloShape& shape) {
+  if (shape.is_tuple) {
+    double sum = 0;
+    for (const HloShape& m : shape.members) sum += bytes_of(m);
+    return sum;
+  }
+  return shape.memory_space == 0 ? static_cast<double>(shape.bytes()) : 0;
+}
+
+double operand_bytes(const HloComputation& c, const HloInstruction& i, size_t number) {
+  return number < i.operands.size() ? bytes_of(c.instructions[i.operands[number]].shape) : 0;
+}
+
+bool slices(const HloInstruction& i) {
+  return i.opcode == "dynamic-slice" || i.opcode == "slice" || i.opcode == "gather";
+}
+
+// What a fusion reads of its parameter `p` (a place in `c`): all, unless it only takes slices or updates it in place.
+double bytes_read(const HloComputation& c, size_t p, int depth = 0) {
+  constexpr int kMaxDepth = 20;
+  const double all = bytes_of(c.instructions[p].shape);
+  double sum = 0;
+  for (size_t u = p + 1; u < c.instructions.size(); ++u) {
+    const HloInstruction& user = c.instructions[u];
+    for (size_t o = 0; o < user.operands.size(); ++o) {
+      if (user.operands[o] != p) continue;
+      if (o == 0 && slices(user)) {
+        sum += bytes_of(user.shape);
+      } else if (user.opcode == "bitcast" && depth < kMaxDepth) {
+        sum += bytes_read(c, u, depth + 1);
+      } else if (o != 0 || user.opcode != "dynamic-update-slice") {
+        return all;
+      }
+    }
+  }
+  return std::min(sum, all);
+}
+
+// What the value at `place` of a fusion's computation writes: of an update in place, the slice.
+double value_bytes_written(const HloComputation& c, size_t place) {
+  while (c.instructions[place].opcode == "bitcast" && !c.instructions[place].operands.empty()) {
+    place = c.instructions[place].operands[0];
+  }
+  const HloInstruction& i = c.instructions[place];
+  return i.opcode == "dynamic-update-slice" ? operand_bytes(c, i, 1) : bytes_of(i.shape);
+}
+double bytes_written(const HloComputation& c) {
+  const HloInstruction& root = c.instructions[c.root];
+  if (root.opcode != "tuple") return value_bytes_written(c, c.root);
+  double sum = 0;
+  for (const size_t o : root.operands) sum += value_bytes_written(c, o);
+  return sum;
+}
+
+double fusion_bytes(const HloComputation& inner) {
+  double sum = bytes_written(inner);
+  for (size_t p = 0; p < inner.instructions.size(); ++p) {
+    if (inner.instructions[p].opcode == "parameter") sum += bytes_read(inner, p);
+  }
+  return sum;
+}
+
+double instruction_bytes(const HloModule& module, const HloComputation& c, const HloInstruction& i) {
+  if (std::find(kFree.begin(), kFree.end(), i.opcode) != kFree.end() || i.opcode.ends_with("-done")) return 0;
+  if (i.opcode == "fusion" && !i.called.empty()) return fusion_bytes(module.computations[i.called[0]]);
+  if (slices(i)) return 2 * bytes_of(i.shape);
+  if (i.opcode == "dynamic-update-slice") return 2 * operand_bytes(c, i, 1);
+  double sum = bytes_of(i.shape);
+  for (size_t o = 0; o < i.operands.size(); ++o) sum += operand_bytes(c, i, o);
+  return sum;
+}
+
+// Computations that are part of an instruction: of fusions, and what reductions, sorts and the like apply.
+std::set<size_t> inner_computations(const HloModule& module) {
+  std::set<size_t> out;
+  for (const HloComputation& c : module.computations) {
+    for (const HloInstruction& i : c.instructions) {
+      const bool control =
+          i.opcode == "while" || i.opcode == "conditional" || i.opcode == "call" || i.opcode == "async-start";
+      if (!control) out.insert(i.called.begin(), i.called.end());
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+double count_memory_traffic(const HloModule& module) {
+  const HloRuns runs = count_runs(module);
+  const std::set<size_t> inner = inner_computations(module);
+  double sum = 0;
+  for (size_t c = 0; c < module.computations.size(); ++c) {
+    if (runs.times[c] == 0 || inner.contains(c)) continue;
+    double once = 0;
+    for (const HloInstruction& i : module.computations[c].instructions) {
+      once += instruction_bytes(module, module.computations[c], i);
+    }
+    sum += runs.times[c] * once;
+  }
+  return sum;
+}
+
+}  // namespace tenon

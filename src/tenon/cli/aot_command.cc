@@ -1,0 +1,101 @@
+#include "tenon/cli/aot_command.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "tenon/aot/generate_report.h"
+#include "tenon/base/file.h"
+#include "tenon/base/text.h"
+#include "tenon/cli/command_line.h"
+#include "tenon/cli/options.h"
+
+namespace tenon {
+namespace {
+
+struct AotCommand {
+  ExperimentOptions experiment;
+  std::string target, program = "train";
+  std::optional<std::string> save, chips;
+  GenerateShape shape;
+  bool json = false, analytic = false, allow_replication = false;
+};
+
+AotOptions options_of(const AotCommand& command) {
+  AotOptions options;
+  if (command.chips) {
+    const std::string text = read_file(*command.chips).value();
+    options.chips = options.chips.with(ChipTable::parse(text, *command.chips).value());
+  }
+  options.save = command.save.has_value();
+  options.allow_replication = command.allow_replication;
+  // Where nothing compiles, what can be said without a compiler is all there is.
+  options.analytic = command.analytic || AotTarget::parse(command.target, options.chips).platform == "none";
+  if (options.analytic && options.save) {
+    throw Error(ErrorCode::unsupported, "there is no program to save where nothing is compiled").at("--save");
+  }
+  return options;
+}
+
+std::vector<StepReport> compile_all(const AotCommand& command) {
+  const Trainer::Config config = resolve_config(command.experiment);
+  const AotOptions options = options_of(command);
+  if (command.program == "train") return {compile_train_step(config, command.target, options)};
+  if (command.program != "generate") {
+    throw Error(ErrorCode::unknown_name, "no program is called so")
+        .at("--program")
+        .got(quote_text(command.program))
+        .expected("train or generate");
+  }
+  return compile_generate(config, command.target, command.shape, options);
+}
+
+// After all is printed, throws `out_of_memory` when a program doesn't fit.
+void run_aot(const AotCommand& command) {
+  const std::vector<StepReport> reports = compile_all(command);
+  if (command.json) {
+    print_text(reports_json(reports) + "\n");
+  } else {
+    for (const StepReport& report : reports) print_text(format_report(report) + "\n");
+  }
+  for (const StepReport& report : reports) {
+    if (!command.save || !report.compiled) continue;
+    const std::string suffix = reports.size() > 1 ? "." + report.name : "";
+    report.compiled->saved->write(*command.save + suffix).value();
+  }
+  for (const StepReport& report : reports) report.require_fit();
+}
+
+}  // namespace
+
+void add_aot_command(Command& program) {
+  const auto c = std::make_shared<AotCommand>();
+  Command& command = program.add("aot", "compiles an experiment for a machine that isn't here, and says what it takes");
+  add_experiment_options(command, c->experiment);
+  command
+      .option("--target", &c->target,
+              "the machine: TPU generation and chips, as v5p:8x8x4 (v5p:8x8x4*2: two slices); other chips by hosts x "
+              "devices, as h100:32x8, or their number, as h100:4; cpu:8")
+      .required();
+  command
+      .option("--program", &c->program,
+              "train: the training step; generate: what reads a prompt (prefill) and what writes each token (decode)")
+      .with_default();
+  command.option("--rows", &c->shape.rows, "of --program generate: texts at once").with_default();
+  command.option("--prompt_tokens", &c->shape.prompt_tokens, "of --program generate: tokens of a prompt")
+      .with_default();
+  command.option("--max_length", &c->shape.max_length, "of --program generate: tokens of prompt and text")
+      .with_default();
+  command.option("--json", &c->json, "prints JSON (docs/aot.md)");
+  command
+      .option("--save", &c->save,
+              "keeps the compiled program in this file (of two programs, FILE.prefill and FILE.decode)")
+      .type_name("FILE");
+  command.option("--analytic", &c->analytic, "doesn't compile: what is known without, and a bound from that");
+  command.option("--chips", &c->chips, "more chips, as in the table of chips (docs/aot.md)").type_name("FILE");
+  command.option("--allow_replication", &c->allow_replication,
+                 "takes a program for which the compiler gives up on keeping arrays split");
+  command.action = [c] { run_aot(*c); };
+}
+
+}  // namespace tenon

@@ -1,0 +1,42 @@
+// The programs that take batches of sequences some tokens further.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tenon/nn/language/causal_lm.h"
+#include "tenon/runtime/jit.h"
+#include "tenon/text/tokenizer.h"
+
+namespace tenon {
+
+// What differs between them: sequences, the tokens that come next in each, the longest that sequences may get, and how
+// many continuations are ranked (0: one is drawn).
+struct GenerateKey {
+  int64_t rows = 1, num_tokens = 1, max_length = 1, count = 0;
+  bool ragged = false;  // whether start and last are one a row
+  auto operator<=>(const GenerateKey&) const = default;
+};
+
+struct GenerateProgram {
+  // state…, parameters…, ids, start, last, then of drawing numbers and keys, of ranking parents and scores -> state…,
+  // then the results of either. The state is the cache and how often each token is in a row; it is donated.
+  std::vector<TensorType> types;
+  TensorFn body;
+  ProgramSpec spec;  // of one device, with the parameters' names
+  size_t num_state = 0;
+};
+
+// Types of the model's cache, by name.
+std::map<std::string, TensorType> cache_types(const LanguageModel& model, int64_t rows, int64_t max_length);
+
+// `names` and `params`: the model's parameters. Tokens that `tokenizer` (null: there are none) says never stand for
+// text aren't drawn. `body` refers to model and tokenizer. Throws `unsupported` for ranking with a cache whose arrays
+// have no rows.
+GenerateProgram make_generate_program(const LanguageModel& model, const std::vector<std::string>& names,
+                                      const std::vector<TensorType>& params, const Tokenizer* tokenizer,
+                                      const GenerateKey& key);
+
+}  // namespace tenon

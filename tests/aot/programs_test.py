@@ -1,0 +1,48 @@
+"""Golden programs: the compilers make the same of experiments as when scripts/update_programs wrote tests/aot/programs."""
+
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SCRIPT = ROOT / "scripts" / "update_programs"
+
+
+def load_script():
+    loader = importlib.machinery.SourceFileLoader("update_programs", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("update_programs", loader))
+    loader.exec_module(module)
+    return module
+
+
+class Programs(unittest.TestCase):
+    def test_they_are_as_they_were(self):
+        command = [sys.executable, "-B", SCRIPT, "--check", "--tenon", os.environ["TENON_COMMAND"]]
+        done = subprocess.run([*command, "--only", os.environ["TENON_PROGRAMS"]], capture_output=True, encoding="utf-8")
+        self.assertEqual(done.returncode, 0, f"scripts/update_programs accepts what is now:\n{done.stdout}{done.stderr}")
+        if done.stdout.endswith("\n0 programs, 0 changed\n"):
+            self.skipTest(done.stdout)
+
+    def test_there_is_a_pair_for_each_file(self):
+        names = {name for name, _ in load_script().pairs("")}
+        self.assertGreaterEqual(len(names), 20)
+        self.assertLessEqual({path.stem for path in (ROOT / "tests/aot/programs").glob("*.json")}, names)
+
+    def test_what_changed_is_told(self):
+        row = {"kind": "all-gather", "axes": "fsdp", "group_size": 4, "count": 2, "bytes": 100}
+        old = {"arguments": "x", "program_hash": "a", "flops": 1.0, "temporaries": 1000, "collectives": [row]}
+        differences = load_script().differences
+        self.assertEqual(list(differences(old, {**old, "temporaries": 1020})), [])
+        self.assertEqual(len(list(differences(old, {**old, "temporaries": 1021}))), 1)
+        self.assertEqual(len(list(differences(old, {**old, "program_hash": "b", "flops": 2.0}))), 2)
+        moved = list(differences(old, {**old, "collectives": [{**row, "count": 3}]}))
+        self.assertEqual(moved, ["all-gather over fsdp: 2 x, 100 bytes -> 3 x, 100 bytes"])
+        self.assertEqual(len(list(differences(old, {**old, "collectives": []}))), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

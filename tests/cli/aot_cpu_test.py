@@ -1,0 +1,88 @@
+"""`tenon aot` with the CPU's plugin alone."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+from support import CommandTest, run
+
+MESH = ["--set", "mesh.fsdp=2", "--set", "mesh.model=2"]
+CHIP = """
+[abacus]
+platform = "cpu"
+memory_gib = 0.0001
+memory_source = "invented"
+memory_gb_s = 1.0
+bandwidth_source = "invented"
+tflops = { bf16 = 0.001 }
+tflops_source = "invented"
+link_gb_s = 1.0
+link_source = "invented"
+host_devices = 4
+network_gb_s = 0.5
+network_source = "invented"
+"""
+
+
+class AotWithoutPlugins(CommandTest):
+    def test_the_cpu(self):
+        done = self.check(run("aot", "austen_tiny", "--target", "cpu:4", *MESH, "--json"))
+        report = json.loads(done.stdout)
+        self.assertEqual((report["devices"], report["mesh"], report["fits"]), (4, "fsdp=2,model=2", True))
+        self.assertIsNone(report["bound_s"])  # its speeds aren't known
+        gathers = [total for total in report["collectives"] if total["kind"] == "all-gather"]
+        self.assertIn("fsdp", {total["axes"] for total in gathers})
+        self.assertGreater(sum(total["count"] for total in gathers), 1)
+        own = report["bytes"]["own_account"]
+        self.assertAlmostEqual(own["optimizer"] + own["parameters"] + own["inputs"], report["bytes"]["arguments"], delta=64)
+
+    def test_writing_text(self):
+        options = ["--program", "generate", "--rows", "2", "--prompt_tokens", "16", "--max_length", "64", "--json"]
+        report = json.loads(self.check(run("aot", "austen_tiny", "--target", "cpu:2", "--set", "mesh.model=2", *options)).stdout)
+        self.assertEqual(set(report), {"prefill", "decode"})
+        self.assertGreater(report["prefill"]["flops"]["step"], 8 * report["decode"]["flops"]["step"])
+        self.assertGreater(report["decode"]["bytes"]["own_account"]["cache"], 0)
+        self.check_error(run("aot", "austen_tiny", "--target", "cpu", "--program", "x"), 2, "train or generate")
+        self.check_error(run("aot", "austen_tiny", "--target", "cpu", *options[:2], "--rows", "0"), 2, "--rows")
+
+    def test_nothing_compiles_for_this_chip(self):
+        out = self.check(run("aot", "llama2_7b", "--target", "trn2:64x16", "--instance", "neuron-trn2-1024")).stdout
+        self.assertRegex(out, r"^1024 x trn2, mesh fsdp=256,model=4\ntrain step: not compiled\n")
+        self.assertIn("\na step takes at least ", out)
+        self.assertTrue(out.endswith("\nfits: the arguments do (not compiled)\n"), out)
+
+    def test_a_chip_of_ones_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            chips = pathlib.Path(folder) / "chips.toml"
+            chips.write_text(CHIP)
+            there = ["aot", "austen_tiny", "--target", "abacus:1x4", "--chips", chips, *MESH]
+            done = run(*there, "--json")  # compiled with its plugin, the CPU's
+            self.check_error(done, 3, "out_of_memory", "abacus", "at most 104.9 KiB")
+            report = json.loads(done.stdout)
+            self.assertEqual((report["compiled"], report["fits"]), (True, False))
+            self.assertGreater(report["bound_s"], 0)
+            self.assertIn("not compiled", self.check(run(*there, "--analytic")).stdout)
+            chips.write_text("[abacus]\nmemory_gib = 1\n")
+            done = run("aot", "austen_tiny", "--target", "abacus:1x4", "--chips", chips)
+            self.check_error(done, 2, "chips.toml:2")
+
+    def test_targets_that_do_not_exist(self):
+        self.check_error(run("aot", "austen_tiny", "--target", "h1000:8"), 2, "a100, b200, h100, h200, mi300x")
+        self.check_error(run("aot", "austen_tiny", "--target", "v5p:4"), 2, "v5p:2x2x1")
+        env = {"TENON_PLUGIN_PATH": "/nowhere"}
+        self.check_error(run("aot", "austen_tiny", "--target", "mi300x:1x8", env=env), 4, "TENON_PLUGIN_PATH")
+
+    def test_saved_programs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "program"
+            self.check(run("aot", "austen_tiny", "--target", "cpu:1", "--save", path))
+            head = path.read_bytes().split(b"\n")[:6]
+            self.assertEqual(head[0], b"tenon-program-1")
+            self.assertEqual(head[4], b"chip 1 x cpu")
+            done = run("aot", "austen_tiny", "--target", "trn2:1x16", "--save", path)
+            self.check_error(done, 2, "--save")
+
+
+if __name__ == "__main__":
+    unittest.main()
