@@ -112,6 +112,13 @@ void Learner::check_parameters(const std::vector<ParamInfo>& params) const {
     throw;
   }
   check_dtype_rules(trainable);
+  for (const ParamInfo& param : trainable) {
+    if (!evaluates_ema() || !keeps_mean(param) || param.dtype == DType::f32) continue;
+    throw Error(ErrorCode::unsupported, "means in f32 of a parameter that evaluations read in another dtype")
+        .at("ema.evaluate")
+        .got(std::string(to_string(param.dtype)) + ", " + param.path)
+        .hint("set learner.ema.evaluate = false, or param_dtype = \"f32\"");
+  }
   if (!offloaded_ || !offloaded(trainable).empty()) return;
   std::string example;
   for (const ParamInfo& param : trainable) {
