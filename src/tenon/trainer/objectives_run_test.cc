@@ -53,7 +53,7 @@ TEST_F(ObjectivesTest, AMaskedModelResumesToTheBit) {
   EXPECT_EQ(again.eval, whole.eval);
 }
 
-TEST_F(ObjectivesTest, AStudentLearnsFromARunThatStaysAsItWas) {
+TEST_F(ObjectivesTest, SlowAStudentLearnsFromARunThatStaysAsItWas) {
   Trainer::Config c = config(3);
   c.model = byte_lm();
   c.learner->learning_rate = 0.01;

@@ -98,9 +98,12 @@ Nest MaskedLm::hide(const Nest& batch) const {
   const Tensor &ids = input(batch, "input_ids"), &segments = input(batch, "segment_ids");
   const Tensor key = is_training() ? rng("mask") : make_key(0);
   const auto uniform = [&](const char* draw) { return random_uniform(fold_in(key, draw), ids.dims(), DType::f32); };
+  // Behind a barrier: XLA's CPU compiler would compute the draws anew in everything that reads them, and take forever.
+  const std::vector<Tensor> draws =
+      optimization_barrier({uniform("chosen"), uniform("how"), random_bits(fold_in(key, "token"), ids.dims())});
   const Tensor text = logical_and(greater(segments, zeros_like(segments)), logical_not(is_any(ids, kept_tokens_)));
-  const Tensor chosen = logical_and(text, below(uniform("chosen"), mask_rate_));
-  const Tensor how = uniform("how"), bits = random_bits(fold_in(key, "token"), ids.dims());
+  const Tensor chosen = logical_and(text, below(draws[0], mask_rate_));
+  const Tensor &how = draws[1], &bits = draws[2];
   const Tensor any = convert(rem(bits, full_like(bits, static_cast<double>(vocab_size_))), DType::i32);
   const Tensor mask = full_like(ids, static_cast<double>(mask_token_));
   const Tensor changed =
