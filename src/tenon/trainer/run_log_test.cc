@@ -29,8 +29,8 @@ TEST(RunLog, ProgressLine) {
                              .loss = 2.34567,
                              .grad_norm = 0.9124,
                              .learning_rate = 3e-4,
-                             .rate = 12300,
-                             .eta_s = 92}),
+                             .eta_s = 92,
+                             .rate = 12300}),
             "step 100/2000  loss 2.3457  grad_norm 0.912  lr 3.00e-04  12.3k tokens/s  data wait 0.0%  ETA 1:32");
   EXPECT_THAT(format_progress({.mfu = 0.4117, .data_wait = 0.021, .resident_bytes = 3 << 20}),
               HasSubstr("tokens/s  MFU 41.2%  data wait 2.1%  RSS 3.0 MiB  ETA"));

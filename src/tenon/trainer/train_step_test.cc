@@ -24,7 +24,7 @@ TEST(TrainStep, FlopsAreTheModelsWhateverKernelsRun) {
   learner.learning_rate = 0.1;
   learner.optimizer = AdamW::Config{};
   const auto step = [&](const KernelList& kernels) {
-    return make_train_program(model, Learner(learner), {Mesh(), token_batch_types(4, 64), 1, kernels, {}});
+    return make_train_program(model, Learner(learner), {.batch = token_batch_types(4, 64), .kernels = kernels});
   };
   const auto takes_all = [](const KernelUse&) { return std::string(); };
   const auto call = [](const KernelUse& use, const std::vector<Tensor>& operands) {
