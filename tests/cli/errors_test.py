@@ -60,8 +60,9 @@ class Configs(CommandTest):
 
     def test_list(self):
         lines = self.check(run("config", "list")).stdout.splitlines()
-        self.assertEqual([line.split()[0] for line in lines][:2], ["austen", "austen_tiny"])
-        self.assertIn("llama3_8b", [line.split()[0] for line in lines])
+        names = [line.split()[0] for line in lines]
+        self.assertEqual(names, sorted(names))
+        self.assertLessEqual({"austen", "austen_tiny", "llama3_8b"}, set(names))
 
     def test_show_loads_back(self):
         whole = self.root / "whole.toml"
@@ -149,8 +150,7 @@ class Runs(CommandTest):
         self.check_error(aot(), 2, "--target", "tenon aot --help")
         self.check_error(run("aot", "austin", "--target", "h100:4"), 2, "unknown_name", "austen")
         for target, parts in {
-            "v5q:2x2x1": ("unknown_name", '"v5q"', "h100, h200, tpu7x, v4, v5e, v5p, v6e", "did you mean v5e or v5p?"),
-            "cpu:8": ("unknown_name", '"cpu"', "h100"),
+            "v5q:2x2x1": ("unknown_name", '"v5q"', "a100, b200, h100, h200, mi300x, tpu7x, trn2, v4, v5e, v5p, v6e", "did you mean v5e or v5p?"),
             "h100": ("invalid_argument", '"h100"', "h100:4"),
             "v5p:4": ("invalid_argument", "v5p:2x2x1"),
         }.items():

@@ -16,8 +16,10 @@ class Images(CommandTest):
         cls.images = cls.root / "images.csv.gz"
         with gzip.open(cls.images, "wt") as file:
             for i in range(120):
-                pixels = [chance.randrange(3) + (12 if p % 8 == i % 8 else 0) for p in range(64)]
-                print(*pixels, i % 8, sep=",", file=file)
+                # Stripes, narrow or wide, down or across: what a shift doesn't change.
+                width, down = (1, 2)[i % 2], i % 4 < 2
+                bright = lambda p: (p % 8 if down else p // 8) // width % 2
+                print(*(chance.randrange(3) + 12 * bright(p) for p in range(64)), i % 4, sep=",", file=file)
         cls.train = ["train", "digits", "--data", cls.images, "--set", "args.feature_dim=16", "--set",
                      "args.max_steps=40", "--set", "args.batch_size=32"]  # fmt: skip
 

@@ -125,12 +125,6 @@ TEST(NnConfigs, RangesAreCheckedWithPaths) {
   expect_refused([](auto& c) { c.loss_chunks = 0; }, "loss_chunks", "must be positive");
   expect_refused([](auto& c) { decoder(c).num_layers = 0; }, "decoder.num_layers", "must be positive");
   expect_refused([](auto& c) { decoder(c).pattern.clear(); }, "decoder.pattern", "at least one");
-  expect_refused(
-      [](auto& c) {
-        decoder(c).num_layers = 3;
-        decoder(c).pattern.push_back(decoder(c).pattern[0]);
-      },
-      "decoder.num_layers", "multiple");
   expect_refused([](auto& c) { attention_of(c).num_kv_heads = 3; }, "attention.num_kv_heads", "divide");
   expect_refused([](auto& c) { attention_of(c).num_heads = 3; }, "num_heads", "divide input_dim");
   expect_refused([](auto& c) { attention_of(c).head_dim = 0; }, "head_dim", "must be positive");

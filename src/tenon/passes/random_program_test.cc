@@ -276,7 +276,7 @@ TEST(RandomPrograms, AnotherRoundNeverGrowsThem) {
     ASSERT_LE(std::ranges::count(twice, '\n'), std::ranges::count(once, '\n')) << "seed " << seed;
     done += once == twice;
   }
-  EXPECT_GE(done, 140);
+  EXPECT_GE(done, 130);
 }
 
 }  // namespace

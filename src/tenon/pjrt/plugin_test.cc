@@ -89,7 +89,7 @@ TEST_F(PluginFiles, MissingPluginsSayHowToInstallThem) {
   const Result<std::string> none = find_plugin("rocm");
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code(), ErrorCode::plugin);
-  EXPECT_THAT(none.error().what(), AllOf(HasSubstr("scripts/setup --target rocm"), HasSubstr(folder_.string())));
+  EXPECT_THAT(none.error().what(), AllOf(HasSubstr("jax_rocm7_pjrt"), HasSubstr(folder_.string())));
   EXPECT_EQ(find_plugin("cudaa").error().code(), ErrorCode::unknown_name);
 }
 
