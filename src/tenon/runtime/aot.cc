@@ -138,6 +138,11 @@ KernelList AotMachine::kernels() const {
 const pjrt::Plugin& AotMachine::plugin() const { return backend_ ? *backend_->client().plugin() : topology_->plugin(); }
 
 pjrt::CompileOptions AotMachine::options(const Program& program) const {
+  if (program.num_devices != num_devices()) {
+    throw Error(ErrorCode::mesh_mismatch, "the program is for another number of devices than the machine has")
+        .got(std::to_string(program.num_devices))
+        .expected(fmt::format("{} ({})", num_devices(), device_kind()));
+  }
   if (!backend_) return make_compile_options(program, {}, topology_->device_ids());
   std::vector<int64_t> ids;
   for (const pjrt::Device& device : backend_->client().devices()) ids.push_back(device.id);

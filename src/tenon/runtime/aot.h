@@ -68,7 +68,7 @@ class AotMachine {
   int compute_capability() const;
   // Own kernels that programs for it may call.
   KernelList kernels() const;
-  // What a program compiled for it is kept under.
+  // What a program compiled for it is kept under. Throws `mesh_mismatch` when it is for another number of devices.
   SavedProgram::Key key(const Program& program) const;
   // The mesh must have exactly num_devices(). Throws as validate(program, mesh) does, and `compile` with the compiler's
   // words and the module paths of the ops they are about. A program that isn't ours may crash the process: compile such
