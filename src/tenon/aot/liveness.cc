@@ -165,7 +165,7 @@ class Computation {
 
   // The first loop that writes a buffer, and any later one.
   void pass_loop(const HloInstruction& loop) {
-    if (loop.called.empty()) return;
+    if (loop.called.empty() || loop.operands.empty()) return;
     const HloComputation& body = module_.computations[loop.called[0]];
     const HloInstruction& root = body.instructions[body.root];
     const Values& carry = operand(loop, 0);
