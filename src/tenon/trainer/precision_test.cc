@@ -53,8 +53,7 @@ std::string partitioned_text(DType compute, const std::string& dir) {
   learner.learning_rate = 0.1;
   const Mesh mesh{{"data", 1}, {"expert", 1}, {"fsdp", 4}, {"seq", 1}, {"model", 1}};
   Program program = make_train_program(model, Learner(learner), {mesh, token_batch_types(8, 16), 1, {}}).program;
-  program.compile_options = {
-      {"xla_dump_to", dir}, {"xla_dump_hlo_as_text", "true"}, {"xla_dump_hlo_pass_re", "spmd-cleanup"}};
+  program.compile_options = {{"xla_dump_to", dir}, {"xla_dump_hlo_as_text", "true"}, {"xla_dump_hlo_pass_re", ".*"}};
   compile(cpu(4), mesh, std::move(program));
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
     const std::string name = entry.path().filename();
