@@ -1,6 +1,8 @@
 // What the compiler predicts of memory, and what a step takes.
 #include <gtest/gtest.h>
 
+#include <iostream>
+
 #include "counted_malloc.h"
 #include "tenon/config/registry.h"
 #include "tenon/experiments/experiment.h"

@@ -53,6 +53,7 @@ class Reports {
         kernels_(config.kernels.allowed(reporter.kernels())),
         reporter_(reporter) {
     for (const ParamInfo& info : describe_state(*model_)) {
+      if (!model_->writes_with(info.path)) continue;
       names_.push_back(info.path);
       types_.push_back({DType::f32, mesh_.padded_dims(info.logical_shape(), info.partition)});
       specs_.push_back(info.partition);
@@ -65,11 +66,11 @@ class Reports {
     made.spec.mesh = mesh_;
     made.spec.kernels = kernels_;
     made.spec.param_specs.resize(made.types.size());
-    for (size_t i = 0; i < made.num_state; ++i) {
+    for (size_t i = 0; i < made.spec.num_donated; ++i) {
       made.spec.param_specs[i] = state_spec(made.types[i], key.rows, mesh_);
       made.spec.result_specs.push_back(made.spec.param_specs[i]);
     }
-    for (size_t i = 0; i < specs_.size(); ++i) made.spec.param_specs[made.num_state + i] = specs_[i];
+    for (size_t i = 0; i < specs_.size(); ++i) made.spec.param_specs[made.spec.num_donated + i] = specs_[i];
     made.spec.result_specs.emplace_back();
     StepReport start;
     start.name = std::move(name);

@@ -5,14 +5,22 @@
 namespace tenon {
 namespace {
 
-// Of a computation and those it calls.
-void collect_integers(const pjrt::HloModule& module, size_t computation, std::set<size_t>& seen,
-                      std::set<int64_t>& out) {
-  if (!seen.insert(computation).second) return;
-  for (const pjrt::HloInstruction& i : module.computations[computation].instructions) {
-    if (i.opcode == "constant" && i.integer) out.insert(*i.integer);
-    for (const size_t callee : i.called) collect_integers(module, callee, seen, out);
+// Constants of a computation and those it calls.
+std::set<int64_t> integers_of(const pjrt::HloModule& module, size_t computation) {
+  std::set<int64_t> out;
+  std::set<size_t> seen{computation};
+  std::vector<size_t> todo{computation};
+  while (!todo.empty()) {
+    const size_t c = todo.back();
+    todo.pop_back();
+    for (const pjrt::HloInstruction& i : module.computations[c].instructions) {
+      if (i.opcode == "constant" && i.integer) out.insert(*i.integer);
+      for (const size_t callee : i.called) {
+        if (seen.insert(callee).second) todo.push_back(callee);
+      }
+    }
   }
+  return out;
 }
 
 }  // namespace
@@ -20,11 +28,21 @@ void collect_integers(const pjrt::HloModule& module, size_t computation, std::se
 std::optional<int64_t> trips_of(const pjrt::HloModule& module, const pjrt::HloInstruction& loop) {
   if (loop.trip_count) return loop.trip_count;
   if (loop.called.size() != 2) return std::nullopt;
-  std::set<size_t> seen;
-  std::set<int64_t> integers;
-  collect_integers(module, loop.called[1], seen, integers);
+  const std::set<int64_t> integers = integers_of(module, loop.called[1]);
   if (integers.size() != 1 || *integers.begin() < 0) return std::nullopt;
   return *integers.begin();
+}
+
+bool runs_callees(const pjrt::HloInstruction& instruction) {
+  const std::string_view op = instruction.opcode;
+  return op == "while" || op == "conditional" || op == "call" || op == "async-start";
+}
+
+size_t behind_bitcasts(const pjrt::HloComputation& c, size_t place) {
+  while (c.instructions[place].opcode == "bitcast" && !c.instructions[place].operands.empty()) {
+    place = c.instructions[place].operands[0];
+  }
+  return place;
 }
 
 HloRuns count_runs(const pjrt::HloModule& module) {

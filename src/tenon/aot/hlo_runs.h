@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tenon/pjrt/hlo_module.h"
@@ -20,5 +21,12 @@ HloRuns count_runs(const pjrt::HloModule& module);
 
 // Trips of a loop of the module; none when not known.
 std::optional<int64_t> trips_of(const pjrt::HloModule& module, const pjrt::HloInstruction& loop);
+
+// Whether the computations that it calls run by themselves: a loop's body, a branch. Others are part of their
+// instruction: a fusion's, and what reductions, sorts and the like apply.
+bool runs_callees(const pjrt::HloInstruction& instruction);
+
+// The place of the instruction of `c` whose value the one at `place` shows by bitcasts alone; its own, if it is none.
+size_t behind_bitcasts(const pjrt::HloComputation& c, size_t place);
 
 }  // namespace tenon

@@ -49,7 +49,7 @@ double bytes_read(const HloComputation& c, size_t p, int depth = 0) {
       if (user.operands[o] != p) continue;
       if (o == 0 && slices(user)) {
         sum += bytes_of(user.shape);
-      } else if (user.opcode == "bitcast" && depth < kMaxDepth) {
+      } else if (o == 0 && user.opcode == "bitcast" && depth < kMaxDepth) {
         sum += bytes_read(c, u, depth + 1);
       } else if (o != 0 || user.opcode != "dynamic-update-slice") {
         return all;
@@ -61,10 +61,7 @@ double bytes_read(const HloComputation& c, size_t p, int depth = 0) {
 
 // What the value at `place` of a fusion's computation writes: of an update in place, the slice.
 double value_bytes_written(const HloComputation& c, size_t place) {
-  while (c.instructions[place].opcode == "bitcast" && !c.instructions[place].operands.empty()) {
-    place = c.instructions[place].operands[0];
-  }
-  const HloInstruction& i = c.instructions[place];
+  const HloInstruction& i = c.instructions[behind_bitcasts(c, place)];
   return i.opcode == "dynamic-update-slice" ? operand_bytes(c, i, 1) : bytes_of(i.shape);
 }
 double bytes_written(const HloComputation& c) {
@@ -88,19 +85,19 @@ double instruction_bytes(const HloModule& module, const HloComputation& c, const
   if (i.opcode == "fusion" && !i.called.empty()) return fusion_bytes(module.computations[i.called[0]]);
   if (slices(i)) return 2 * bytes_of(i.shape);
   if (i.opcode == "dynamic-update-slice") return 2 * operand_bytes(c, i, 1);
+  // What is started has its operands in its shape, beside its results; but for an all-reduce.
+  const bool has_operands = i.opcode.ends_with("-start") && i.opcode != "all-reduce-start" && i.shape.is_tuple;
   double sum = bytes_of(i.shape);
-  for (size_t o = 0; o < i.operands.size(); ++o) sum += operand_bytes(c, i, o);
+  for (size_t o = 0; o < i.operands.size() && !has_operands; ++o) sum += operand_bytes(c, i, o);
   return sum;
 }
 
-// Computations that are part of an instruction: of fusions, and what reductions, sorts and the like apply.
+// Computations that are part of an instruction.
 std::set<size_t> inner_computations(const HloModule& module) {
   std::set<size_t> out;
   for (const HloComputation& c : module.computations) {
     for (const HloInstruction& i : c.instructions) {
-      const bool control =
-          i.opcode == "while" || i.opcode == "conditional" || i.opcode == "call" || i.opcode == "async-start";
-      if (!control) out.insert(i.called.begin(), i.called.end());
+      if (!runs_callees(i)) out.insert(i.called.begin(), i.called.end());
     }
   }
   return out;

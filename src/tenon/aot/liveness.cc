@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
-#include <set>
+
+#include "tenon/aot/hlo_runs.h"
 
 namespace tenon {
 namespace {
@@ -15,6 +15,7 @@ using pjrt::HloModule;
 using pjrt::HloShape;
 
 constexpr size_t kNever = ~size_t{0};
+constexpr int64_t kMostBytes = int64_t{1} << 42;
 
 void add_leaves(const HloShape& shape, std::vector<const HloShape*>& out) {
   if (!shape.is_tuple) {
@@ -62,7 +63,7 @@ class Computation {
 
   size_t add_buffer(const HloShape& shape, bool external) {
     const bool counts = !external && shape.memory_space == 0;
-    buffers_.push_back({counts ? shape.bytes() : 0, at_, at_});
+    buffers_.push_back({counts ? std::min(kMostBytes, shape.bytes()) : 0, at_, at_});
     return buffers_.size() - 1;
   }
   Values fresh(const HloShape& shape, bool external = false) {
@@ -82,6 +83,15 @@ class Computation {
     return Values(all.begin() + static_cast<std::ptrdiff_t>(begin),
                   all.begin() + static_cast<std::ptrdiff_t>(begin + count));
   }
+  // Of all operands, one behind another; none unless they are `count`.
+  std::optional<Values> operand_leaves(const HloInstruction& i, size_t count) const {
+    size_t sum = 0;
+    for (size_t o = 0; o < i.operands.size() && sum <= count; ++o) sum += operand(i, o).size();
+    if (sum != count) return std::nullopt;
+    Values out;
+    for (size_t o = 0; o < i.operands.size(); ++o) out.insert(out.end(), operand(i, o).begin(), operand(i, o).end());
+    return out;
+  }
   // Of a copy that isn't one, where the leaves match.
   Values same_as(const Values& values, const HloInstruction& i) {
     return values.size() == leaves_of(i.shape).size() ? values : fresh(i.shape);
@@ -93,9 +103,8 @@ class Computation {
     if (i.operands.empty()) return fresh(i.shape);
     if (op == "get-tuple-element") return same_as(member(i, static_cast<size_t>(i.tuple_index)), i);
     if (op == "tuple") {
-      Values out;
-      for (size_t o = 0; o < i.operands.size(); ++o) out.insert(out.end(), operand(i, o).begin(), operand(i, o).end());
-      return out;
+      std::optional<Values> all = operand_leaves(i, leaves_of(i.shape).size());
+      return all ? std::move(*all) : fresh(i.shape);
     }
     const bool in_place = op == "bitcast" || op == "while" || op == "optimization-barrier" || op == "domain" ||
                           op == "dynamic-update-slice" || op == "all-reduce-done" || op == "add-dependency";
@@ -110,14 +119,10 @@ class Computation {
   Values started(const HloInstruction& i) {
     if (!i.shape.is_tuple || i.shape.members.size() < 2 || i.opcode == "all-reduce-start") return fresh(i.shape);
     const size_t held = i.opcode == "copy-start" ? 1 : 0;
-    Values operands, out;
-    for (size_t o = 0; o < i.operands.size(); ++o) {
-      operands.insert(operands.end(), operand(i, o).begin(), operand(i, o).end());
-    }
+    const std::optional<Values> operands = operand_leaves(i, leaves_of(i.shape.members[held]).size());
+    Values out;
     for (size_t m = 0; m < i.shape.members.size(); ++m) {
-      const HloShape& shape = i.shape.members[m];
-      const bool is_held = m == held && operands.size() == leaves_of(shape).size();
-      const Values values = is_held ? operands : fresh(shape, m > 1);
+      const Values values = m == held && operands ? *operands : fresh(i.shape.members[m], m > 1);
       out.insert(out.end(), values.begin(), values.end());
     }
     return out;
@@ -136,12 +141,6 @@ class Computation {
       out.push_back(known ? operand(i, *place)[0] : add_buffer(*leaves[r], false));
     }
     return out;
-  }
-  static size_t behind_bitcasts(const HloComputation& c, size_t place) {
-    while (c.instructions[place].opcode == "bitcast" && !c.instructions[place].operands.empty()) {
-      place = c.instructions[place].operands[0];
-    }
-    return place;
   }
   static std::optional<size_t> updated_parameter(const HloComputation& c, size_t place) {
     const HloInstruction& update = c.instructions[behind_bitcasts(c, place)];
@@ -248,10 +247,8 @@ class Computation {
 
   // Of a loop's body, a branch, a call: what it needs beside its operands and results.
   const PeakMemory* inner_peak(const HloInstruction& i) const {
-    const bool control =
-        i.opcode == "while" || i.opcode == "conditional" || i.opcode == "call" || i.opcode == "async-start";
     const PeakMemory* most = nullptr;
-    for (const size_t callee : control ? i.called : std::vector<size_t>()) {
+    for (const size_t callee : runs_callees(i) ? i.called : std::vector<size_t>()) {
       if (most == nullptr || inner_[callee].bytes > most->bytes) most = &inner_[callee];
     }
     return most;

@@ -32,8 +32,8 @@ struct PeakMemory {
 
 // Walks the instructions in their order and sums what is live: neither arguments nor results, nor what lies in other
 // memories. A loop's carry is one set of buffers, slices are updated in place, an instruction may take the place of an
-// operand that ends with it. Compilers pack buffers and move instructions after this program was printed, so their own
-// count of temporaries may differ.
+// operand that ends with it. No array counts for more than 4 TiB. Compilers pack buffers and move instructions after
+// this program was printed, so their own count of temporaries may differ.
 PeakMemory find_peak(const pjrt::HloModule& module);
 
 // "decoder.layers" of "decoder.layers/dot_general".

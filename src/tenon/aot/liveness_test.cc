@@ -94,6 +94,27 @@ TEST(Liveness, FusionsThatUpdateASliceDoNotMakeAnArray) {
   EXPECT_EQ(count_memory_traffic(module), 20 * kKib);
 }
 
+// Tuples of tuples of the same, thirty times: what they hold doubles each time, what they say they are doesn't.
+TEST(Liveness, TuplesThatAreNotTheirShapeDoNotMultiply) {
+  HloModule module;
+  const pjrt::HloShape pair = tuple_of({kOne, kOne});
+  std::vector<HloInstruction> all{hlo("parameter", kOne), hlo("tuple", pair, {0, 0})};
+  for (size_t n = 1; n <= 30; ++n) all.push_back(hlo("tuple", pair, {n, n}));
+  all.push_back(hlo("dot", kOne, {31}));
+  add_computation(module, all);
+  // The first is the argument twice, each other has two arrays of its own. Beside them are the two of the one before
+  // it, one of which gives its place.
+  EXPECT_EQ(find_peak(module).bytes, 3 * kKib);
+}
+
+TEST(Liveness, SizesOfNoDeviceDoNotWrapAround) {
+  HloModule module;
+  const pjrt::HloShape huge = f32({int64_t{1} << 40, int64_t{1} << 40});
+  const std::vector<pjrt::HloShape> many(100, huge);
+  add_computation(module, {hlo("parameter", kOne), hlo("custom-call", tuple_of(many), {0}), hlo("dot", kOne, {1})});
+  EXPECT_EQ(find_peak(module).bytes, 100 * (int64_t{1} << 42));
+}
+
 TEST(Traffic, LoopsTakeSlices) {
   HloModule module;
   const pjrt::HloShape stack = kibs(8), carry = tuple_of({kOne, stack});
@@ -105,6 +126,34 @@ TEST(Traffic, LoopsTakeSlices) {
   add_computation(module, {x, s, hlo("tuple", carry, {0, 1}), hlo_loop(carry, 2, body, condition, 8)});
   // A trip: 2 for the slice, 3 for the sum. The condition runs as often, and reads carry and writes a number.
   EXPECT_EQ(count_memory_traffic(module), 8 * 5 * kKib + 8 * (9 * kKib + 4));
+}
+
+// The operand of 1 is in the shape of what is started, beside the result of 4; awaiting moves nothing.
+TEST(Traffic, StartedAndAwaitedCountsOnce) {
+  HloModule module;
+  add_computation(module, {hlo("parameter", kOne), hlo("all-gather-start", tuple_of({kOne, kibs(4)}), {0}),
+                           hlo("all-gather-done", kibs(4), {1})});
+  EXPECT_EQ(count_memory_traffic(module), 5 * kKib);
+  HloModule reduced;  // its shape is the result alone
+  add_computation(
+      reduced, {hlo("parameter", kOne), hlo("parameter", kOne), hlo("all-reduce-start", tuple_of({kOne, kOne}), {0, 1}),
+                hlo("all-reduce-done", tuple_of({kOne, kOne}), {2})});
+  EXPECT_EQ(count_memory_traffic(reduced), 4 * kKib);
+}
+
+// A slice of 1 behind twenty bitcasts of an array of 8, each of which names its operand so many times.
+TEST(Traffic, SlicesBehindBitcasts) {
+  const auto traffic = [](size_t times) {
+    HloModule module;
+    std::vector<HloInstruction> all{hlo("parameter", kibs(8))};
+    for (size_t n = 0; n < 20; ++n) all.push_back(hlo("bitcast", kibs(8), std::vector<size_t>(times, n)));
+    all.push_back(hlo("slice", kOne, {20}));
+    const size_t inner = add_computation(module, all);
+    add_computation(module, {hlo("parameter", kibs(8)), hlo("fusion", kOne, {0}, "", {inner})});
+    return count_memory_traffic(module);
+  };
+  EXPECT_EQ(traffic(1), 2 * kKib);
+  EXPECT_EQ(traffic(50), 9 * kKib);  // no bitcasts: all is read; and not in 50^20 turns
 }
 
 }  // namespace

@@ -61,11 +61,12 @@ Json collectives_json(const StepReport& r) {
 }
 
 Json bound_json(const StepReport& r) {
+  const bool moved = r.collectives.has_value();
   return Json::Object{{"by", r.bound.by()},
                       {"compute_s", r.bound.compute_s},
                       {"memory_s", r.bound.memory_s},
-                      {"links_s", r.bound.link_s},
-                      {"network_s", r.bound.network_s},
+                      {"links_s", moved ? Json(r.bound.link_s) : Json()},
+                      {"network_s", moved ? Json(r.bound.network_s) : Json()},
                       {"mfu", r.mfu()},
                       {"mfu_unmasked", r.mfu_unmasked()},
                       {"tokens", r.tokens}};

@@ -16,9 +16,6 @@
 namespace tenon {
 namespace {
 
-constexpr std::array<std::string_view, 7> kCollectives = {
-    "all-gather",         "all-reduce",        "all-to-all",    "collective-broadcast",
-    "collective-permute", "ragged-all-to-all", "reduce-scatter"};
 constexpr std::string_view kLearner = "learner.", kBatch = "batch.", kCache = "cache.";
 
 // This machine's memory, shared by its virtual devices; its speeds aren't known.
@@ -120,7 +117,6 @@ int64_t ProgramReporter::num_devices() const { return machine_ ? machine_->num_d
 KernelList ProgramReporter::kernels() const { return machine_ ? machine_->kernels() : KernelList(); }
 
 StepReport ProgramReporter::report(StepReport start, const Mesh& mesh, const Program& program) const {
-  start.target = target_;
   start.chip = chip_;
   start.mesh = mesh;
   start.kernels = program.kernels;
@@ -168,16 +164,6 @@ StepReport compile_train_step(const Trainer::Config& config, std::string_view ta
     start.tokens = static_cast<double>(num_elements(ids->second.dims));
   }
   return reporter.report(std::move(start), traced.mesh, traced.step.program);
-}
-
-std::map<std::string, int64_t> count_collectives(const std::map<std::string, int64_t>& instructions) {
-  std::map<std::string, int64_t> counts;
-  for (const auto& [opcode, count] : instructions) {
-    for (const std::string_view kind : kCollectives) {
-      if (opcode == kind || opcode == std::string(kind) + "-start") counts[std::string(kind)] += count;
-    }
-  }
-  return counts;
 }
 
 }  // namespace tenon

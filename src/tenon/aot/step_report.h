@@ -20,7 +20,6 @@ using ArgumentBytes = std::map<std::string, int64_t>;
 
 struct StepReport {
   std::string name = "train step";
-  AotTarget target;
   std::string program_hash;  // sha256 of its text
   Mesh mesh;
   Chip chip;
@@ -88,10 +87,6 @@ class ProgramReporter {
   Chip chip_;
   std::optional<AotMachine> machine_;
 };
-
-// Of the instructions, those that move data between devices: "all-gather", "all-reduce", … and how often. One that is
-// started and awaited apart counts once.
-std::map<std::string, int64_t> count_collectives(const std::map<std::string, int64_t>& instructions);
 
 // Lines for people, without one at the end; and JSON, documented in docs/aot.md.
 std::string format_report(const StepReport& report);

@@ -111,13 +111,12 @@ bool read_shape(std::string_view bytes, HloShape& shape, int depth = 0) {
 }
 
 bool read_group_list(std::string_view bytes, ReplicaGroups& groups) {
-  return for_each_field(bytes, [&](const ProtoField& f) {
-    std::vector<int64_t>& list = groups.lists.emplace_back();
-    return f.number != 1 || append_numbers(f, list);
-  });
+  std::vector<int64_t>& list = groups.lists.emplace_back();
+  return for_each_field(bytes, [&](const ProtoField& f) { return f.number != 1 || append_numbers(f, list); });
 }
 
-bool read_iota_groups(std::string_view bytes, ReplicaGroups& groups) {
+bool read_iota_groups(std::string_view bytes, ReplicaGroups& out) {
+  ReplicaGroups groups;
   const bool ok = for_each_field(bytes, [&](const ProtoField& f) {
     if (f.number == 1) groups.num_groups = static_cast<int64_t>(f.value);
     if (f.number == 2) groups.group_size = static_cast<int64_t>(f.value);
@@ -130,9 +129,11 @@ bool read_iota_groups(std::string_view bytes, ReplicaGroups& groups) {
   }
   int64_t total = 1;
   for (const int64_t d : groups.reshape) total = d < 1 ? kMost : saturated(total, d);
-  return ok && groups.num_groups >= 0 && groups.group_size >= 0 && total <= kMaxGroupedDevices &&
-         saturated(groups.num_groups, groups.group_size) == total &&
-         is_permutation_of(groups.permutation, groups.reshape.size());
+  const bool consistent = ok && groups.num_groups >= 0 && groups.group_size >= 0 && total <= kMaxGroupedDevices &&
+                          saturated(groups.num_groups, groups.group_size) == total &&
+                          is_permutation_of(groups.permutation, groups.reshape.size());
+  if (consistent) out = std::move(groups);
+  return consistent;
 }
 
 // A part of a mesh's axis: behind the first `pre` pieces of it, major to minor, the next `size`.
@@ -164,7 +165,7 @@ bool read_mesh(std::string_view bytes, Dims& sizes, Dims& device_ids) {
   });
 }
 
-// The groups of devices that differ along parts of a mesh's axes, as a formula.
+// The groups of devices that differ along parts of a mesh's axes, as a formula; `groups` is empty before.
 bool group_along(const Dims& sizes, const std::vector<AxisPart>& parts, ReplicaGroups& groups) {
   int64_t total = 1;
   for (const int64_t size : sizes) total = size < 1 ? kMost : saturated(total, size);
@@ -200,7 +201,8 @@ bool group_along(const Dims& sizes, const std::vector<AxisPart>& parts, ReplicaG
 }
 
 // MeshAxesReplicaGroupListProto.
-bool read_mesh_groups(std::string_view bytes, ReplicaGroups& groups) {
+bool read_mesh_groups(std::string_view bytes, ReplicaGroups& out) {
+  ReplicaGroups groups;
   Dims sizes, device_ids;
   std::vector<AxisPart> parts;
   const bool ok = for_each_field(bytes, [&](const ProtoField& f) {
@@ -209,11 +211,14 @@ bool read_mesh_groups(std::string_view bytes, ReplicaGroups& groups) {
     return true;
   });
   if (!ok || !group_along(sizes, parts, groups)) return false;
-  if (device_ids.empty()) return true;
-  if (static_cast<int64_t>(device_ids.size()) != groups.num_groups * groups.group_size) return false;
-  groups.lists = groups.expand();
-  groups.reshape.clear();
-  for (std::vector<int64_t>& list : groups.lists) {
+  if (device_ids.empty()) {
+    out = std::move(groups);
+    return true;
+  }
+  if (sizes.empty() || static_cast<int64_t>(device_ids.size()) != groups.num_groups * groups.group_size) return false;
+  out = {};
+  out.lists = groups.expand();
+  for (std::vector<int64_t>& list : out.lists) {
     for (int64_t& device : list) device = device_ids[static_cast<size_t>(device)];
   }
   return true;
@@ -254,6 +259,7 @@ struct RawInstruction {
   HloInstruction it;
   int64_t id = 0;
   std::vector<int64_t> operands, called;
+  std::string_view backend_config;
 };
 struct RawComputation {
   std::string name;
@@ -276,9 +282,6 @@ bool read_pair(std::string_view bytes, std::vector<std::pair<int64_t, int64_t>>&
 bool read_instruction_bytes(uint64_t number, std::string_view b, RawInstruction& out) {
   HloInstruction& it = out.it;
   switch (number) {
-    case 1:
-      it.name = b;
-      return true;
     case 2:
       it.opcode = b;
       return true;
@@ -291,14 +294,8 @@ bool read_instruction_bytes(uint64_t number, std::string_view b, RawInstruction&
       });
     case 8:
       return read_literal(b, it);
-    case 28:
-      it.custom_call_target = b;
-      return true;
-    case 30:
-      return for_each_field(
-          b, [&](const ProtoField& f) { return f.number != 1 || append_numbers(f, it.lhs_contracting); });
     case 43:
-      it.backend_config = b;
+      out.backend_config = b;
       return true;
     case 49:
       return read_group_list(b, it.groups);
@@ -325,7 +322,7 @@ bool read_instruction(std::string_view bytes, RawInstruction& out) {
     if (f.number == 35) out.id = static_cast<int64_t>(f.value);
     return true;
   });
-  if (out.it.opcode == "while") out.it.trip_count = known_trips(out.it.backend_config);
+  if (out.it.opcode == "while") out.it.trip_count = known_trips(out.backend_config);
   return ok && out.it.parameter_number >= 0 && out.it.tuple_index >= 0;
 }
 
@@ -353,23 +350,6 @@ bool read_schedule(std::string_view bytes, Orders& orders) {
       return for_each_field(*f.bytes, [&](const ProtoField& g) { return g.number != 1 || append_numbers(g, order); });
     });
     orders[id] = std::move(order);
-    return ok;
-  });
-}
-
-// HloInputOutputAliasProto. Results of results, which no program of ours has, aren't read.
-bool read_aliases(std::string_view bytes, std::vector<HloModule::Alias>& out) {
-  return for_each_field(bytes, [&](const ProtoField& entry) {
-    if (entry.number != 1 || !entry.bytes) return true;
-    HloModule::Alias alias;
-    std::vector<int64_t> output;
-    const bool ok = for_each_field(*entry.bytes, [&](const ProtoField& f) {
-      if (f.number == 1) return append_numbers(f, output);
-      if (f.number == 2) alias.parameter = static_cast<int64_t>(f.value);
-      return true;
-    });
-    if (!output.empty()) alias.output = output[0];
-    if (output.size() <= 1) out.push_back(alias);
     return ok;
   });
 }
@@ -434,10 +414,8 @@ bool read_module(std::string_view bytes, HloModule& out) {
   const bool ok = for_each_field(bytes, [&](const ProtoField& f) {
     if (f.number == 6) entry = static_cast<int64_t>(f.value);
     if (!f.bytes) return true;
-    if (f.number == 1) out.name = *f.bytes;
     if (f.number == 3) return read_computation(*f.bytes, raw.emplace_back());
     if (f.number == 7) return read_schedule(*f.bytes, orders);
-    if (f.number == 8) return read_aliases(*f.bytes, out.aliases);
     return true;
   });
   if (!ok) return false;
@@ -454,7 +432,7 @@ bool read_module(std::string_view bytes, HloModule& out) {
 
 int64_t HloShape::bytes() const {
   int64_t total = 0;
-  for (const HloShape& m : members) total = std::min(kMost, total + m.bytes());
+  for (const HloShape& m : members) total += std::min(kMost - total, m.bytes());
   if (is_tuple) return total;
   Dims sides;  // minor first
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -485,14 +463,6 @@ std::vector<std::vector<int64_t>> ReplicaGroups::expand() const {
     }
   }
   return out;
-}
-
-std::map<std::string, int64_t> HloModule::instruction_counts() const {
-  std::map<std::string, int64_t> counts;
-  for (const HloComputation& c : computations) {
-    for (const HloInstruction& i : c.instructions) ++counts[i.opcode];
-  }
-  return counts;
 }
 
 Result<HloModule> parse_hlo_module(std::string_view bytes) {

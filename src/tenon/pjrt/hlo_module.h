@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,7 +24,8 @@ struct HloShape {
   std::vector<HloShape> members;  // of a tuple
   bool is_tuple = false;
 
-  // Bytes in memory, padded to whole tiles; of a tuple, its members'. Saturates at 2^62.
+  // Bytes in memory, padded to whole tiles; of a tuple, its members'. What is larger counts as 2^59 for
+  // an array, 2^62 for a tuple.
   int64_t bytes() const;
 };
 
@@ -41,17 +41,15 @@ struct ReplicaGroups {
 };
 
 struct HloInstruction {
-  std::string name, opcode;
+  std::string opcode;
   std::string op_name;  // where it is from: "decoder.layers/dot_general", of a fusion's root; may be empty
   HloShape shape;
   std::vector<size_t> operands;  // of the same computation
   std::vector<size_t> called;    // computations: a fusion's, a loop's body and condition (in this order), branches
   int64_t parameter_number = 0, tuple_index = 0;
-  std::string custom_call_target, backend_config;
   std::optional<int64_t> trip_count;                        // of a loop whose trips the compiler knows
   ReplicaGroups groups;                                     // of collectives
   std::vector<std::pair<int64_t, int64_t>> source_targets;  // of collective-permute
-  Dims lhs_contracting;                                     // of dot
   std::optional<int64_t> integer;                           // value of an integer constant
 };
 
@@ -62,18 +60,8 @@ struct HloComputation {
 };
 
 struct HloModule {
-  // Output `index` (0 where the result is one array) lies in the place of parameter `parameter`.
-  struct Alias {
-    int64_t output = 0, parameter = 0;
-  };
-
-  std::string name;
   std::vector<HloComputation> computations;  // each behind those it calls
   size_t entry = 0;
-  std::vector<Alias> aliases;
-
-  // How often each opcode ("fusion", "all-reduce", …) is there; a loop's body counts once.
-  std::map<std::string, int64_t> instruction_counts() const;
 };
 
 // Reads an HloModuleProtoWithConfig (xla/service/hlo.proto), which plugins call "hlo_with_config". Whatever it accepts

@@ -17,7 +17,7 @@ constexpr std::string_view kCpu = "cpu";
 
 Error bad_target(std::string_view text) {
   return Error(ErrorCode::invalid_argument, "not a machine to compile for")
-      .got(fmt::format("\"{}\"", text))
+      .got(quote_text(text))
       .expected(
           "TPU generation and chips, as v5p:2x2x1 or v5p:2x2x1*2 for two slices; for other chips hosts x devices, as "
           "h100:32x8, or a number, as h100:4 (above a host's a multiple of it); or cpu:8");
@@ -39,10 +39,10 @@ std::vector<int64_t> parse_sides(std::string_view text) {
 void parse_tpu(std::string_view text, std::string_view rest, AotTarget& target) {
   const size_t star = rest.find('*');
   const std::string_view slice = rest.substr(0, star);
-  const size_t num_sides = parse_sides(slice).size();
-  if (num_sides < 2 || num_sides > 3) throw bad_target(text);
+  const std::vector<int64_t> sides = parse_sides(slice);
+  if (sides.size() < 2 || sides.size() > 3) throw bad_target(text);
   target.shape = slice;
-  for (const int64_t side : parse_sides(slice)) target.num_devices *= side;
+  for (const int64_t side : sides) target.num_devices *= side;
   if (star == std::string_view::npos) return;
   const Result<int64_t> slices = parse_int(rest.substr(star + 1));
   if (!slices || *slices < 1 || *slices > kMaxDevices) throw bad_target(text);
@@ -114,7 +114,8 @@ AotMachine AotMachine::open(const AotTarget& target) {
     name = fmt::format("{}:{}", target.name, target.shape);
     if (target.num_slices > 1) options.emplace("num_slices", target.num_slices);
   } else {
-    options = {{"target_config", gpu_target_config(target.name)}, {"topology", target.shape}};
+    options.emplace("topology", target.shape);
+    if (target.platform == "cuda") options.emplace("target_config", gpu_target_config(target.name));
   }
   machine.topology_ =
       std::make_shared<const pjrt::Topology>(pjrt::Topology::create(std::move(plugin), name, options).value());
@@ -164,13 +165,11 @@ AotResult AotMachine::compile(const Mesh& mesh, const Program& program, bool sav
         .expected(fmt::format("{} ({})", num_devices(), device_kind()));
   }
   AotResult result;
-  result.num_devices = num_devices();
   result.device_kind = device_kind();
   const auto read = [&](const pjrt::CompiledProgram& compiled) {
     result.warnings = compiled.warnings();
     result.memory = compiled.memory_stats().value();
     if (Result<pjrt::HloModule> module = compiled.optimized_program()) result.optimized = std::move(module).value();
-    if (result.optimized) result.instructions = result.optimized->instruction_counts();
     if (Result<std::map<std::string, double>> cost = compiled.cost_analysis()) result.cost = *cost;
     if (save) result.saved = SavedProgram{key(program), compiled.serialize().value()};
   };

@@ -41,13 +41,10 @@ struct AotTarget {
 struct AotResult {
   pjrt::MemoryStats memory;  // bytes on one device
   double seconds = 0;        // time to compile
-  int64_t num_devices = 0;
   std::string device_kind;
   std::vector<pjrt::CompilerWarning> warnings;
   // The optimized program of one device; none where the plugin doesn't show it.
   std::optional<pjrt::HloModule> optimized;
-  // How often each kind of instruction is in it, a loop's body counted once.
-  std::map<std::string, int64_t> instructions;
   // The compiler's own counts ("flops", "bytes accessed", …); empty where the plugin has none. FLOPs may count a loop's
   // body once, and times may be negative: check before showing.
   std::map<std::string, double> cost;

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "tenon/autodiff/functional.h"
 #include "tenon/autodiff/remat.h"
 #include "tenon/ir/ops.h"
@@ -47,6 +49,15 @@ TEST(AotTarget, Parses) {
       EXPECT_THAT(e.what(), HasSubstr("a100, b200, h100, h200, mi300x, tpu7x, trn2, v4"));
     }
   }
+}
+
+TEST(AotTarget, ShowsTextThatIsNotOneInQuotes) {
+  const auto error = error_of([] { AotTarget::parse("v5p:2x\n2"); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->what(), HasSubstr("got \"v5p:2x\\x0a2\""));
+  const auto kind = error_of([] { gpu_target_config("h1\x1b"); });
+  ASSERT_TRUE(kind);
+  EXPECT_THAT(kind->what(), HasSubstr("called \"h1\\x1b\""));
 }
 
 TEST(AotTarget, LinksOfATorus) {
@@ -102,13 +113,15 @@ Program step() {
 // A quarter of w, padded at most to the machine's tiles.
 void expect_sharded(const AotResult& result) {
   const int64_t shard = int64_t{512} * 1024 * 4 / 4;
-  EXPECT_EQ(result.num_devices, 4);
   EXPECT_GE(result.memory.alias, shard);
   EXPECT_LE(result.memory.alias, shard + shard / 8);
   EXPECT_GE(result.memory.argument, shard + int64_t{256} * 512 * 4 / 2);
   EXPECT_GT(result.seconds, 0);
   EXPECT_GE(result.memory.peak, result.memory.argument);
-  EXPECT_GT(result.instructions.at("parameter"), 1);
+  ASSERT_TRUE(result.optimized);
+  const auto& entry = result.optimized->computations[result.optimized->entry].instructions;
+  const auto is_parameter = [](const pjrt::HloInstruction& i) { return i.opcode == "parameter"; };
+  EXPECT_EQ(std::count_if(entry.begin(), entry.end(), is_parameter), 2);
 }
 
 TEST(SlowAot, CompilesForTpusThatAreNotHere) {

@@ -83,7 +83,7 @@ std::string gpu_target_config(std::string_view kind) {
                        fmt::arg("features", gpu.accelerated ? "ACCELERATED_FEATURES" : "NONE"),
                        fmt::arg("name", gpu.name));
   }
-  throw Error(ErrorCode::unknown_name, fmt::format("no description of a GPU called \"{}\"", kind))
+  throw Error(ErrorCode::unknown_name, fmt::format("no description of a GPU called {}", quote_text(kind)))
       .expected(join(gpu_kinds(), ", "))
       .hint(did_you_mean(kind, gpu_kinds()));
 }

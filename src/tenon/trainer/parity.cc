@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "tenon/base/json.h"
 #include "tenon/base/text.h"
 #include "tenon/config/validate.h"
 #include "tenon/trainer/trace_step.h"
@@ -174,26 +174,22 @@ std::string format_parity(const ParityReport& report) {
 }
 
 std::string parity_json(const ParityReport& report) {
-  nlohmann::ordered_json meshes = nlohmann::ordered_json::array();
-  const auto numbers = [](const std::vector<double>& values) {  // JSON has no infinity
-    nlohmann::ordered_json out = nlohmann::ordered_json::array();
-    for (const double v : values) out.push_back(std::isfinite(v) ? nlohmann::ordered_json(v) : nullptr);
-    return out;
-  };
+  const auto list = [](const auto& values) { return Json::List(values.begin(), values.end()); };
+  Json::List meshes;
   for (const ParityResult& r : report.results) {
-    meshes.push_back({{"mesh", r.mesh},
-                      {"agrees", r.agrees(report.tolerance)},
-                      {"same_weights", r.other_weights.empty()},
-                      {"other_weights", r.other_weights},
-                      {"losses", numbers(r.losses)},
-                      {"differences", numbers(r.differences)},
-                      {"largest", numbers({r.largest})[0]}});
+    meshes.push_back(Json::Object{{"mesh", r.mesh},
+                                  {"agrees", r.agrees(report.tolerance)},
+                                  {"same_weights", r.other_weights.empty()},
+                                  {"other_weights", list(r.other_weights)},
+                                  {"losses", list(r.losses)},
+                                  {"differences", list(r.differences)},
+                                  {"largest", r.largest}});
   }
-  const nlohmann::ordered_json out{{"agrees", report.agrees()},
-                                   {"tolerance", report.tolerance},
-                                   {"losses", numbers(report.losses)},
-                                   {"meshes", std::move(meshes)}};
-  return out.dump(2) + "\n";
+  const Json out = Json::Object{{"agrees", report.agrees()},
+                                {"tolerance", report.tolerance},
+                                {"losses", list(report.losses)},
+                                {"meshes", std::move(meshes)}};
+  return out.text({.indent = 2}) + "\n";
 }
 
 }  // namespace tenon

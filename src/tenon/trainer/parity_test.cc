@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <random>
 
+#include "tenon/base/json.h"
 #include "tenon/config/define.h"
 #include "tenon/data/language_dataset.h"
 #include "tenon/ir/testing/errors.h"
@@ -213,6 +215,20 @@ TEST(ParityReport, TellsWhatDiffers) {
   EXPECT_THAT(table, HasSubstr("DIFFERS\n"));
   EXPECT_THAT(json, HasSubstr("\"agrees\": false"));
   EXPECT_THAT(json, HasSubstr("\"embedding.weight\""));
+}
+
+TEST(ParityReport, JsonHasNoInfinity) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const ParityReport report{1e-5, {2.5}, {{"fsdp=2", {}, {kInfinity}, {kInfinity}, kInfinity}}};
+  const Json json = Json::parse(parity_json(report)).value();
+  EXPECT_EQ(json.list("losses").at(0).number(), 2.5);
+  EXPECT_EQ(json.member("tolerance").number(), 1e-5);
+  const Json& mesh = json.list("meshes").at(0);
+  EXPECT_EQ(mesh.string("mesh"), "fsdp=2");
+  EXPECT_EQ(mesh.member("agrees").text(), "false");
+  EXPECT_EQ(mesh.member("losses").text(), "[null]");
+  EXPECT_EQ(mesh.member("differences").text(), "[null]");
+  EXPECT_EQ(mesh.member("largest").text(), "null");
 }
 
 TEST_F(Parity, SaysWhatDoesntFit) {
