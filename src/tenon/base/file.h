@@ -78,6 +78,7 @@ class [[nodiscard]] RemoveAtEnd {
   explicit RemoveAtEnd(std::string path) : path_(std::move(path)) {}
   ~RemoveAtEnd();
   RemoveAtEnd(const RemoveAtEnd&) = delete;
+  RemoveAtEnd& operator=(const RemoveAtEnd&) = delete;
 
  private:
   std::string path_;

@@ -60,12 +60,11 @@ void Document::check(int64_t begin, int64_t end) const {
 
 TokenBatch empty_batch(int64_t batch_size, int64_t sequence_length) {
   const TensorType type{DType::i32, {batch_size, sequence_length}};
-  return {Literal(type), Literal(type), Literal(type), Literal(type), 0};
+  return {Literal(type), Literal(type), Literal(type), Literal(type)};
 }
 
 RowWriter::RowWriter(TokenBatch& batch, int64_t row)
-    : batch_(batch),
-      left_(batch.input_ids.dims()[1]),
+    : left_(batch.input_ids.dims()[1]),
       input_(row_of(batch.input_ids, row)),
       label_(row_of(batch.target_labels, row)),
       segment_id_(row_of(batch.segment_ids, row)),
@@ -77,7 +76,6 @@ void RowWriter::add(const Document& document, int64_t begin, int64_t end, const 
   tenon::check(0 <= begin && length >= 0 && end <= document.num_places() && length <= left_,
                "places within document and row");
   if (length == 0) return;
-  const bool reaches_end = end == document.num_places();
   const int64_t first = std::max<int64_t>(begin - 1, 0), last = std::min(end, document.num_tokens());
   document.check(first, last);
   const bool has_end = document.whole_end && end_label == EndLabel::eos;
@@ -97,7 +95,6 @@ void RowWriter::add(const Document& document, int64_t begin, int64_t end, const 
   segment_id_ += length;
   for (int32_t i = 0; i < length; ++i) *position_++ = i;
   left_ -= length;
-  batch_.num_tokens += length - (reaches_end && !has_end ? 1 : 0);
 }
 
 template <class T>

@@ -67,7 +67,6 @@ class RowWriter {
  private:
   template <class T>
   void add_tokens(const Document& document, int64_t begin, int64_t end, int32_t bos, int32_t last_label);
-  TokenBatch& batch_;
   int64_t left_;  // places
   int32_t segment_ = 0;
   int32_t *input_, *label_, *segment_id_, *position_;

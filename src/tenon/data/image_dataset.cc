@@ -48,6 +48,10 @@ Error too_few(const std::string& path, const char* part) {
       .hint("give more images or another eval_fraction");
 }
 
+Error no_batch(int64_t step) {
+  return Error(ErrorCode::invalid_argument, "no such batch of images").got(std::to_string(step));
+}
+
 }  // namespace
 
 BatchTypes ImageDataset::Config::batch_types() const { return types(batch_size, {height, width, channels}); }
@@ -102,14 +106,6 @@ struct ImageDataset::Data {
   int64_t num_training = 0;
 };
 
-namespace {
-
-Error no_batch(int64_t step) {
-  return Error(ErrorCode::invalid_argument, "no such batch of images").got(std::to_string(step));
-}
-
-}  // namespace
-
 // The held-out images front to back.
 class ImageDataset::HeldOut final : public Dataset {
  public:
@@ -151,7 +147,7 @@ Batch ImageDataset::batch(int64_t step) const {
   }
   const EpochOrder order(static_cast<uint64_t>(data_->num_training), data_->seed);
   Batch out = empty_batch(data_->batch_size, data_->shape);
-  const auto image_bytes = static_cast<size_t>(data_->shape.num_pixels());
+  const auto image_bytes = static_cast<size_t>(data_->shape.num_bytes());
   for (int64_t row = 0; row < data_->batch_size; ++row) {
     const auto position = static_cast<uint64_t>(first + row);
     put(out, row, data_->store, data_->image(static_cast<int64_t>(order(position))));

@@ -63,18 +63,18 @@ Result<ImageStore> ImageStore::open_folder(const std::string& path, const ImageS
     }
     out.labels_.push_back(static_cast<int32_t>(label));
   }
-  out.image_bytes_ = static_cast<size_t>(shape.num_pixels());
+  out.image_bytes_ = static_cast<size_t>(shape.num_bytes());
   out.mapped_ = std::move(*images);
   return out;
 }
 
 Result<ImageStore> ImageStore::read_csv(const std::string& path, const ImageShape& shape, int64_t num_classes) {
   constexpr uint64_t kMaxLineBytes = uint64_t{256} << 20;
-  if (static_cast<uint64_t>(shape.num_pixels()) > kMaxLineBytes / 2) {
+  if (static_cast<uint64_t>(shape.num_bytes()) > kMaxLineBytes / 2) {
     return Error(ErrorCode::unsupported, "images too large for a .csv").at(path).hint("write them as images.npy");
   }
   ImageStore out;
-  out.image_bytes_ = static_cast<size_t>(shape.num_pixels());
+  out.image_bytes_ = static_cast<size_t>(shape.num_bytes());
   LineReader lines(path, kMaxLineBytes);
   std::vector<uint8_t> pixels(out.image_bytes_);
   while (const std::optional<FileLine> line = lines.next()) {

@@ -13,7 +13,7 @@ namespace tenon {
 
 struct ImageShape {
   int64_t height = 1, width = 1, channels = 1;
-  int64_t num_pixels() const { return height * width * channels; }
+  int64_t num_bytes() const { return height * width * channels; }
 };
 
 class ImageStore {

@@ -50,13 +50,6 @@ Status add_inputs(const std::string& path, bool named, std::vector<std::string>&
   return Error(ErrorCode::not_found, "no .txt, .jsonl or .jsonl.gz in the folder").at(path);
 }
 
-Error too_long(const std::string& path, uint64_t offset) {
-  return Error(ErrorCode::unsupported, fmt::format("the document at byte {} is too long", offset))
-      .at(path)
-      .expected(fmt::format("at most {}", format_bytes(TextReader::kMaxDocumentBytes)))
-      .hint("cut it into several");
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> list_inputs(const std::vector<std::string>& paths) {
@@ -98,7 +91,13 @@ std::optional<RawText> TextReader::next() {
 
 std::optional<RawText> TextReader::whole_file(const std::string& path) {
   const uint64_t size = file_size(path).value();
-  if (size > kMaxDocumentBytes) throw too_long(path, 0);
+  if (size > kMaxDocumentBytes) {
+    throw Error(ErrorCode::unsupported, "the document is too long")
+        .at(path)
+        .got(format_bytes(size))
+        .expected(fmt::format("at most {}", format_bytes(kMaxDocumentBytes)))
+        .hint("cut it into several");
+  }
   RawText out{read_file(path, kMaxDocumentBytes).value(), &path, 0, 0};
   done_ += size;
   if (!out.bytes.empty()) return out;

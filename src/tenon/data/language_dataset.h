@@ -14,8 +14,6 @@ struct TokenBatch {
   Literal segment_ids;
   // Place within the segment, from 0.
   Literal positions;
-  // Labels that aren't ignored.
-  int64_t num_tokens = 0;
 };
 // Its arrays by their names.
 Batch to_batch(TokenBatch batch);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -82,7 +81,7 @@ Status parse_shape(HeaderText& text, NpyHeader& out) {
   if (!text.take("(")) return text.error("the shape, in parentheses");
   while (!text.take(")")) {
     const std::optional<int64_t> size = text.number();
-    if (!size || out.shape.size() == 32) return text.error("a size, of 32 at most");
+    if (!size || out.shape.size() == 32) return text.error("a size, and at most 32 of them");
     out.shape.push_back(*size);
     if (text.take(",")) continue;
     if (text.take(")")) return {};
@@ -187,7 +186,7 @@ Result<NpyFile> NpyFile::open(const std::string& path) {
 }
 
 int64_t NpyFile::integer(int64_t i) const {
-  check(header_.kind != 'f' && header_.item_bytes <= 8, "an array of integers");
+  check(header_.kind != 'f', "an array of integers");
   const size_t width = static_cast<size_t>(header_.item_bytes);
   uint64_t bits = 0;
   std::memcpy(&bits, data().data() + static_cast<size_t>(i) * width, width);
