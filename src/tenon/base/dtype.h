@@ -24,6 +24,8 @@ constexpr bool is_float(DType d) { return d >= DType::f8e4m3fn; }
 constexpr bool is_signed_int(DType d) { return d == DType::i8 || d == DType::i32 || d == DType::i64; }
 constexpr bool is_unsigned_int(DType d) { return d == DType::u8 || d == DType::u32 || d == DType::u64; }
 constexpr bool is_integer(DType d) { return is_signed_int(d) || is_unsigned_int(d); }
+// What sums, means and functions of such values are computed in: f64 for f64, else f32.
+constexpr DType wide_dtype(DType d) { return d == DType::f64 ? d : DType::f32; }
 
 // One float element at `p` as a double, exactly; and back, rounding to nearest even (out of range: infinity, or NaN for
 // f8e4m3fn, which has no infinity). `dtype` must be a float type.

@@ -30,6 +30,10 @@ PartitionSpec PartitionSpec::stacked(int count) const {
   return PartitionSpec(std::move(dims));
 }
 
+PartitionSpec axis_of(const PartitionSpec& spec, size_t d) {
+  return d < spec.dims().size() ? PartitionSpec{spec.dims()[d]} : PartitionSpec();
+}
+
 std::string to_string(const PartitionSpec& spec) {
   std::vector<std::string> dims;
   for (const Axis& axis : spec.dims()) dims.push_back(axis.names.empty() ? "-" : join(axis.names, "+"));

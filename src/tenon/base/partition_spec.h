@@ -37,6 +37,9 @@ class PartitionSpec {
   std::vector<Axis> dims_;
 };
 
+// Of an array whose one dimension is dimension `d` of an array that is split as `spec`.
+PartitionSpec axis_of(const PartitionSpec& spec, size_t d);
+
 // "fsdp,model", "data+fsdp,-": dimensions by comma, axes of one dimension by plus, "-" for none.
 std::string to_string(const PartitionSpec& spec);
 Result<PartitionSpec> parse_partition_spec(std::string_view text);

@@ -29,5 +29,11 @@ TEST(PartitionSpecTest, StackedPutsUnsplitDimensionsInFront) {
   EXPECT_EQ(to_string(PartitionSpec{}.stacked(2)), "-,-");
 }
 
+TEST(PartitionSpecTest, AxisOfOneDimension) {
+  EXPECT_EQ(to_string(axis_of({"fsdp", {"model", "seq"}}, 1)), "model+seq");
+  EXPECT_EQ(to_string(axis_of({{}, "model"}, 0)), "-");
+  EXPECT_TRUE(axis_of({"fsdp"}, 1).empty());
+}
+
 }  // namespace
 }  // namespace tenon

@@ -235,11 +235,23 @@ TEST(Interpreter, ReductionsAndWhatIsMadeOfThem) {
   check([](const Tensors& t) -> Tensors { return {t[0] - max_keep(t[0], {1})}; }, {0, -2, 0, -7, 0, -5});
   check([](const Tensors& t) -> Tensors { return {sum_all(t[0])}; }, {22});
   check([](const Tensors& t) -> Tensors { return {sum_keep(t[0], {0})}; }, {5, 10, 7});
+  check([](const Tensors& t) -> Tensors { return {mean_keep(t[0], {1}) - t[0]}; },
+        {7.0 / 3 - 3, 7.0 / 3 - 1, 7.0 / 3 - 3, 3, -4, 1});
   check([](const Tensors& t) -> Tensors { return {argmax(t[0], -1)}; }, {0, 1});
   check([](const Tensors& t) -> Tensors { return {reduce_sum(t[0], {})}; }, {3, 1, 3, 2, 9, 4});
   EXPECT_THAT(run1({f64({2, 3}, {1, kNaN, kInf, -kInf, -kInf, -kInf})},
                    [](const Tensors& t) -> Tensors { return {argmax(t[0], 1)}; }),
               ElementsAre(1, 0));
+}
+
+TEST(Interpreter, SoftmaxesFromTheLargestDown) {
+  const Literal x = f64({2, 2}, {1000, 1000, 0, std::log(3.0)});
+  const std::vector<double> sums = run1({x}, [](const Tensors& t) -> Tensors { return {log_sum_exp_keep(t[0])}; });
+  EXPECT_NEAR(sums.at(0), 1000 + std::log(2.0), 1e-12);
+  EXPECT_NEAR(sums.at(1), std::log(4.0), 1e-12);
+  const std::vector<double> got = run1({x}, [](const Tensors& t) -> Tensors { return {log_softmax(t[0])}; });
+  const std::vector<double> want{-std::log(2.0), -std::log(2.0), -std::log(4.0), std::log(0.75)};
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(got.at(i), want[i], 1e-12);
 }
 
 // 300 halves are 150 in f16 and bf16 sums, though 128 + 0.5 isn't a bf16; and their mean doesn't overflow f16.

@@ -14,6 +14,7 @@ class [[nodiscard]] MeshScope {
   explicit MeshScope(const Mesh& mesh);
   ~MeshScope();
   MeshScope(const MeshScope&) = delete;
+  MeshScope& operator=(const MeshScope&) = delete;
 
  private:
   Mesh mesh_;

@@ -80,6 +80,7 @@ class Context {
   std::string join(std::string_view name) const;
 
  private:
+  friend class EvaluatingContext;
   void enter();
   Tensor own_key();
 
@@ -118,20 +119,25 @@ class [[nodiscard]] ResumeContext {
 class [[nodiscard]] EvaluatingContext {
  public:
   explicit EvaluatingContext(Context& context)
-      : context_(context), training_(context.training()), collected_(context.collected()) {
+      : context_(context),
+        training_(context.training()),
+        collected_(context.collected_),
+        collecting_region_(context.collecting_region_) {
     context_.set_training(false);
     context_.set_collected(&dropped_);
   }
   ~EvaluatingContext() {
     context_.set_training(training_);
-    context_.set_collected(&collected_);
+    context_.collected_ = collected_;
+    context_.collecting_region_ = collecting_region_;
   }
   EvaluatingContext(const EvaluatingContext&) = delete;
 
  private:
   Context& context_;
   bool training_;
-  Collected& collected_;
+  Collected* collected_;
+  RegionId collecting_region_;
   Collected dropped_;
 };
 

@@ -117,6 +117,22 @@ Error error_in(const F& f, bool with_key = true) {
   return error.value_or(Error(ErrorCode::internal, ""));
 }
 
+// A call that isn't kept doesn't open a way out for what is given in a loop.
+TEST(Context, EvaluatingInALoopCollectsNothingThere) {
+  const auto e = error_in([](const Root& r, const Tensor& x) {
+    return scan(
+               [&](const Tensor&, const Tensor& carry, const Tensor& row) {
+                 const Tensor y = r.a.call_evaluating(&Leaf::output, "dropped", row);
+                 summary("kept", y);
+                 return std::pair(carry + y, y);
+               },
+               zeros({DType::f32, {}}), x)
+        .first;
+  });
+  EXPECT_EQ(e.code(), ErrorCode::unsupported);
+  EXPECT_THAT(e.what(), HasSubstr("'kept' was given inside a loop"));
+}
+
 TEST(Context, ChildrenReadTheirSliceOfTheState) {
   EXPECT_EQ(act([](const Root& r, const Tensor& x) { return r.a(x) + r.own(); }).value, (std::vector<double>{4, 7}));
 }

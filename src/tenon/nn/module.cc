@@ -6,7 +6,6 @@
 
 #include "tenon/config/define.h"
 #include "tenon/nn/initializers.h"
-#include "tenon/nn/transformer/layers.h"
 
 namespace tenon {
 
@@ -110,7 +109,6 @@ void describe(const Module& module, Inherited here, bool params, std::vector<Par
           {here.prefix + s->name(), s->shape(), stack.size, stack.of_state(), init, 0, false, DType::f32, s->source()});
     }
   }
-  const auto* layers = dynamic_cast<const LayerStack*>(&module);
   for (const Module::ChildEntry& child : module.children()) {
     if (child.repeats > 0 && stack.size > 0) {
       throw Error(ErrorCode::unsupported, "a scanned stack inside a scanned stack")
@@ -119,7 +117,7 @@ void describe(const Module& module, Inherited here, bool params, std::vector<Par
     }
     Inherited below = here;
     below.prefix += child.name + ".";
-    if (child.repeats > 0) below.stack = {child.repeats, layers ? layers->stack_axis() : Axis()};
+    if (child.repeats > 0) below.stack = {child.repeats, child.axis};
     below.frozen = here.frozen || child.frozen;
     describe(*child.module, std::move(below), params, out);
   }

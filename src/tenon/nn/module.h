@@ -35,6 +35,7 @@ class Module : public Configurable {
     const Module* module = nullptr;
     int64_t repeats = 0;  // 0: not stacked
     int64_t first = 0, period = 1;
+    Axis axis = {};        // mesh axes that the layers of a stacked child are split over
     bool indexed = false;  // a layer of a stack: its key folds its number
     bool frozen = false;   // nothing in it is trained
   };

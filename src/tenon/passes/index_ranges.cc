@@ -44,7 +44,7 @@ IndexRange IndexRanges::from(const OpInfo& op) {
   if (const Literal* value = splat_constant(trace_.tensor(op.results[0]))) return {value->as_int(0), value->as_int(0)};
   if (op.operands.empty()) return kAny;
   const IndexRange x = operand(0);
-  if (name == "tag" || name == "reshape" || name == "broadcast_in_dim") return x;
+  if (name == "tag") return x;
   if (op.operands.size() < 2) return kAny;
   const IndexRange y = operand(1);
   if (name == "add") return checked(x.low + y.low, x.high + y.high);

@@ -27,7 +27,7 @@ class Blocks {
         K(in.key.dim(1)),
         S(in.key.dim(2)),
         rows(N / K * T),
-        wide(in.query.dtype() == DType::f64 ? DType::f64 : DType::f32),
+        wide(wide_dtype(in.query.dtype())),
         block(std::clamp<int64_t>(S, 1, options.block)),
         num_blocks(std::max<int64_t>((S + block - 1) / block, 1)),  // without keys: one of padding
         query(reshape(in.query, {B, K, rows, H})),

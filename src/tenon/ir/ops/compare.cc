@@ -200,6 +200,7 @@ Tensor clamp(const Tensor& x, double low, double high) { return clamp(x, full_li
 Tensor convert(const Tensor& x, DType dtype) {
   return x.dtype() == dtype ? x : emit1(kConvert, {x}, {{"dtype", dtype}});
 }
+Tensor widen(const Tensor& x) { return convert(x, wide_dtype(x.dtype())); }
 Tensor bitcast(const Tensor& x, DType dtype) {
   return x.dtype() == dtype ? x : emit1(kBitcast, {x}, {{"dtype", dtype}});
 }

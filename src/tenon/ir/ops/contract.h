@@ -27,6 +27,11 @@ Tensor reduce_or(const Tensor& x, Dims dims);    // i1
 Tensor sum_keep(const Tensor& x, Dims dims);
 Tensor max_keep(const Tensor& x, Dims dims);
 Tensor mean(const Tensor& x, Dims dims);
+Tensor mean_keep(const Tensor& x, Dims dims);
+// Over the last dimension, from the largest element down, so that nothing overflows: log(softmax(x)); and
+// log(sum(exp(x))), of size 1 there.
+Tensor log_softmax(const Tensor& x);
+Tensor log_sum_exp_keep(const Tensor& x);
 // All elements.
 Tensor sum_all(const Tensor& x);
 // Index (i32) of the largest element along `dim`, the first of equals; NaN is larger than everything.

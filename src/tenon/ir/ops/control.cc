@@ -1,6 +1,8 @@
 // scan, while, cond, case: checks, meaning and the op rows; printing is in control_print.cc.
 #include "tenon/ir/ops/control.h"
 
+#include <algorithm>
+
 #include "tenon/ir/ops/control_print.h"
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/ir/ops/shape.h"

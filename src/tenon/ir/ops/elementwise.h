@@ -64,6 +64,8 @@ Tensor clamp(const Tensor& x, double low, double high);
 // Value conversion: floats round to nearest even, float to integer goes toward zero, i1 is x != 0. Same dtype: `x`
 // itself.
 Tensor convert(const Tensor& x, DType dtype);
+// To wide_dtype(x.dtype()).
+Tensor widen(const Tensor& x);
 // Same bits, another type of the same width.
 Tensor bitcast(const Tensor& x, DType dtype);
 

@@ -1,6 +1,7 @@
 // Reductions and argmax.
 #include <algorithm>
 
+#include "tenon/ir/ops/annotate.h"
 #include "tenon/ir/ops/combiner.h"
 #include "tenon/ir/ops/contract.h"
 #include "tenon/ir/ops/elementwise.h"
@@ -146,6 +147,18 @@ Tensor mean(const Tensor& x, Dims dims) {
   for (int64_t d : normalize_dims(dims, x.rank())) count *= x.dim(d);
   const Tensor sum = reduce_sum(convert(x, accumulator(x.dtype())), dims);
   return convert(sum / static_cast<double>(count), x.dtype());
+}
+
+Tensor mean_keep(const Tensor& x, Dims dims) { return keep(mean(x, dims), x, dims); }
+
+Tensor log_softmax(const Tensor& x) {
+  const Tensor shifted = x - stop_gradient(max_keep(x, {-1}));
+  return shifted - log(sum_keep(exp(shifted), {-1}));
+}
+
+Tensor log_sum_exp_keep(const Tensor& x) {
+  const Tensor top = stop_gradient(max_keep(x, {-1}));
+  return log(sum_keep(exp(x - top), {-1})) + top;
 }
 
 Tensor sum_all(const Tensor& x) {

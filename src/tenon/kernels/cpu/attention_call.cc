@@ -162,8 +162,7 @@ KernelList attention_kernels() {
   constexpr std::string_view kTakes =
       "f32 and bf16 (products of bf16 pairs with AVX512-BF16, else in f32; softmax in f32); any sizes; causal, sliding "
       "window and segments, skipping blocks of keys that no query of a block sees; grouped queries; logit cap; at "
-      "least "
-      "8 queries a key head";
+      "least 8 queries a key head";
   return {{"attention", "cpu_attention", refuse,
            [](const KernelUse& use, Operands operands) { return lower(use, kForwardTarget, operands); }, kTakes},
           {"attention_backward", "cpu_attention", refuse,

@@ -144,8 +144,7 @@ std::vector<Tensor> backward(const KernelUse& use, Operands t) {
 KernelList cudnn_attention_kernels(int compute_capability) {
   constexpr std::string_view kTakes =
       "f16 and bf16; head dims to 128, in eights; no mask, causal, causal with a window; grouped queries; rows that "
-      "are "
-      "one document (`model.separate_documents=false`); no logit cap";
+      "are one document (`model.separate_documents=false`); no logit cap";
   return {{"attention", "cudnn_attention", [=](const KernelUse& use) { return refuse(use, compute_capability); },
            forward, kTakes},
           {"attention_backward", "cudnn_attention",

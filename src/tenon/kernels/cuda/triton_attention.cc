@@ -99,8 +99,7 @@ KernelList triton_attention_kernels(int compute_capability) {
   const auto refused = [=](const KernelUse& use) { return refuse(use, compute_capability); };
   constexpr std::string_view kTakes =
       "f32, f16 and bf16; any sizes up to head dims of 256; causal, sliding window and segments, skipping blocks that "
-      "see "
-      "none of each other; grouped queries; logit cap; gradients of lse; at least 16 queries";
+      "see none of each other; grouped queries; logit cap; gradients of lse; at least 16 queries";
   return {{"attention", "triton_attention", refused, forward, kTakes},
           {"attention_backward", "triton_attention", refused, backward, kTakes}};
 }

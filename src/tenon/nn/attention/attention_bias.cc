@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kMaxDistance = int64_t{1} << 20;  // a table has a row for each distance
 
-DType wide_dtype() { return Context::current().compute_dtype() == DType::f64 ? DType::f64 : DType::f32; }
+DType table_dtype() { return wide_dtype(Context::current().compute_dtype()); }
 
 // i32 [B,T,S]: key position - query position.
 Tensor relative_positions(const MaskArgs& args) {
@@ -49,7 +49,7 @@ std::vector<double> AlibiBias::slopes(int64_t num_heads) {
 }
 
 Tensor AlibiBias::forward(const MaskArgs& args) const {
-  const DType wide = wide_dtype();
+  const DType wide = table_dtype();
   const Tensor distance = expand_dims(convert(abs(relative_positions(args)), wide), 1);  // [B,1,T,S]
   const Tensor slope = constant(Literal::from(wide, {num_heads_, 1, 1}, slopes(num_heads_)));
   return neg(distance * slope);
@@ -93,7 +93,7 @@ Tensor RelativeBias::forward(const MaskArgs& args) const {
   if (bidirectional_) {
     index = index + select(greater(relative, none), full_like(relative, static_cast<double>(of_direction)), none);
   }
-  const Tensor rows = take(convert(weight_.full(), wide_dtype()), index);  // [B,T,S,N]
+  const Tensor rows = take(convert(weight_.full(), table_dtype()), index);  // [B,T,S,N]
   return transpose(rows, {0, 3, 1, 2});
 }
 

@@ -57,7 +57,7 @@ Tensor DotProductAttention::forward(const Qkv& qkv, const MaskArgs& args) const 
   const int64_t B = q.dim(0), N = q.dim(1), T = q.dim(2), H = q.dim(3), K = k.dim(1), S = k.dim(2);
   const int64_t G = N / K;
   const Tensor rows = reshape(q * scale(), {B, K, G * T, H});
-  const DType wide = q.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const DType wide = wide_dtype(q.dtype());
   Tensor logits = reshape(dot_general(rows, k, {{0, 1}, {0, 1}, {3}, {3}}, wide), {B, K, G, T, S});
   if (logit_cap_ > 0) logits = tanh(logits * (1 / logit_cap_)) * logit_cap_;
   if (bias_) logits = logits + reshape(broadcast_to(convert((*bias_)(args), wide), {B, N, T, S}), {B, K, G, T, S});

@@ -23,7 +23,7 @@ namespace {
 
 template <class F>
 Tensor in_wide(const Tensor& x, F f) {
-  return convert(f(convert(x, x.dtype() == DType::f64 ? DType::f64 : DType::f32)), x.dtype());
+  return convert(f(widen(x)), x.dtype());
 }
 
 // max(x, 0), whose gradient at 0 is 0. NaN stays NaN.

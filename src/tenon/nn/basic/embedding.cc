@@ -21,8 +21,10 @@ Embedding::Embedding(const Config& config)
       multiplier_(config.multiplier),
       weight_(this, "weight", {config.vocab_size, config.embedding_dim}, {config.weight_partition, config.init, 1}) {}
 
+// What splits the table's width is gathered first, as it is of any weight. From rows split by width to examples split
+// over several axes XLA knows no way but giving every device everything.
 Tensor Embedding::forward(const Tensor& ids) const {
-  const Tensor rows = take(weight_, ids);
+  const Tensor rows = take(shard(weight_, axis_of(weight_.spec().partition, 0)), ids);
   return multiplier_ == 1 ? rows : rows * multiplier_;
 }
 

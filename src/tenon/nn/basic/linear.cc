@@ -27,9 +27,7 @@ Linear::Linear(const Config& config)
         d.weight_partition = config.weight_partition;
       }) {
   if (!config.bias) return;
-  const auto& axes = config.weight_partition.dims();
-  const PartitionSpec partition = axes.size() > 1 ? PartitionSpec(std::vector<Axis>{axes[1]}) : PartitionSpec();
-  bias_.emplace(this, "bias", Dims{config.output_dim}, ParamSpec{partition, Constant{0}, 0});
+  bias_.emplace(this, "bias", Dims{config.output_dim}, ParamSpec{axis_of(config.weight_partition, 1), Constant{0}, 0});
 }
 
 Tensor Linear::forward(const Tensor& x) const {

@@ -20,9 +20,6 @@ void check_norm(Checker& c, const Norm::Config& config, double eps) {
   c.require(eps > 0, "eps", "must be above 0");
 }
 
-Tensor mean_keep(const Tensor& x) { return expand_dims(mean(x, {-1}), -1); }
-Tensor wide(const Tensor& x) { return convert(x, x.dtype() == DType::f64 ? DType::f64 : DType::f32); }
-
 }  // namespace
 
 void RMSNorm::Config::check(Checker& c) const { check_norm(c, *this, eps); }
@@ -34,9 +31,9 @@ RMSNorm::RMSNorm(const Config& config)
       scale_(this, "scale", {config.input_dim}, {{}, Constant{config.zero_centered ? 0.0 : 1.0}, 0}) {}
 
 Tensor RMSNorm::forward(const Tensor& x) const {
-  const Tensor y = wide(x);
+  const Tensor y = widen(x);
   const Tensor scale = convert(scale_.full(), y.dtype());
-  return convert(y * rsqrt(mean_keep(y * y) + eps_) * (zero_centered_ ? scale + 1.0 : scale), x.dtype());
+  return convert(y * rsqrt(mean_keep(y * y, {-1}) + eps_) * (zero_centered_ ? scale + 1.0 : scale), x.dtype());
 }
 
 void LayerNorm::Config::check(Checker& c) const { check_norm(c, *this, eps); }
@@ -47,8 +44,8 @@ LayerNorm::LayerNorm(const Config& config)
 }
 
 Tensor LayerNorm::forward(const Tensor& x) const {
-  const Tensor y = wide(x), centered = y - mean_keep(y);
-  const Tensor unit = centered * rsqrt(mean_keep(centered * centered) + eps_) * convert(scale_.full(), y.dtype());
+  const Tensor y = widen(x), centered = y - mean_keep(y, {-1});
+  const Tensor unit = centered * rsqrt(mean_keep(centered * centered, {-1}) + eps_) * convert(scale_.full(), y.dtype());
   return convert(bias_ ? unit + convert(bias_->full(), y.dtype()) : unit, x.dtype());
 }
 

@@ -16,9 +16,6 @@ TENON_MODULE(Fp8Dot, Dot, "a product of 8-bit floats, scaled by the largest magn
 
 namespace {
 
-DType wide_dtype(const Tensor& x) { return x.dtype() == DType::f64 ? DType::f64 : DType::f32; }
-Tensor wide(const Tensor& x) { return convert(x, wide_dtype(x)); }
-
 // x W, dy Wᵀ and xᵀ dy, of [M, K], [K, N] and [M, N].
 Tensor product(const Tensor& x, const Tensor& w, DType out) { return dot_general(x, w, {{}, {}, {1}, {0}}, out); }
 Tensor by_input(const Tensor& dy, const Tensor& w, DType out) { return dot_general(dy, w, {{}, {}, {1}, {1}}, out); }
@@ -35,7 +32,7 @@ struct Rounded {
 };
 
 Rounded round_to_int8(const Tensor& x, int64_t contracted) {
-  const Tensor w = wide(x);
+  const Tensor w = widen(x);
   const Tensor largest = max_keep(abs(w), {contracted});
   const Tensor scale = select(equal(largest, zeros_like(largest)), full_like(largest, 1), largest / kInt8Max);
   return {convert(round_nearest_even(w / scale), DType::i8), scale};
@@ -43,7 +40,7 @@ Rounded round_to_int8(const Tensor& x, int64_t contracted) {
 
 CustomVjp::Forward int8_forward(const std::vector<Tensor>& in) {
   const Rounded x = round_to_int8(in[0], 1), w = round_to_int8(in[1], 0);
-  const Tensor sums = convert(product(x.values, w.values, DType::i32), wide_dtype(in[0]));
+  const Tensor sums = convert(product(x.values, w.values, DType::i32), wide_dtype(in[0].dtype()));
   return {{convert(sums * x.scale * w.scale, in[0].dtype())}, in};
 }
 
@@ -51,7 +48,7 @@ CustomVjp::Forward int8_forward(const std::vector<Tensor>& in) {
 std::vector<Tensor> int8_backward(const std::vector<Tensor>& in, const std::vector<Tensor>& cotangents) {
   const DType dtype = in[0].dtype();
   const Rounded x = round_to_int8(in[0], 1), w = round_to_int8(in[1], 0);
-  const Tensor dy = wide(cotangents[0]);
+  const Tensor dy = widen(cotangents[0]);
   return {by_input(convert(dy * w.scale, dtype), convert(w.values, dtype), dtype),
           by_weight(convert(x.values, dtype), convert(dy * x.scale, dtype), dtype)};
 }
@@ -66,7 +63,7 @@ constexpr Format kForward = {DType::f8e4m3fn, 448}, kBackward = {DType::f8e5m2, 
 
 // The largest magnitude of all, as histories hold it.
 Tensor largest_magnitude(const Tensor& x) {
-  const Tensor flat = reshape(abs(wide(x)), {-1});
+  const Tensor flat = reshape(abs(widen(x)), {-1});
   return convert(reduce_max(flat, {0}), DType::f32);
 }
 
@@ -87,7 +84,7 @@ Tensor scale_of(const Tensor& history, const Format& format, double headroom) {
 }
 
 Tensor round_to_fp8(const Tensor& x, const Tensor& scale, const Format& format) {
-  const Tensor w = wide(x);
+  const Tensor w = widen(x);
   const Tensor clipped = clamp(w * convert(scale, w.dtype()), -format.largest, format.largest);
   return convert(select(is_finite(w), clipped, w), format.dtype);
 }
@@ -103,12 +100,12 @@ CustomVjp::Forward fp8_forward(const std::vector<Tensor>& in) {
   const DType dtype = in[0].dtype();
   const Tensor x = convert(round_to_fp8(in[0], in[2], kForward), dtype);
   const Tensor w = convert(round_to_fp8(in[1], in[3], kForward), dtype);
-  return {{scaled_back(product(x, w, wide_dtype(x)), in[2] * in[3], dtype)}, in};
+  return {{scaled_back(product(x, w, wide_dtype(x.dtype())), in[2] * in[3], dtype)}, in};
 }
 
 // The cotangent of the history is its next value (StateSource::cotangent).
 std::vector<Tensor> fp8_backward(const std::vector<Tensor>& in, const std::vector<Tensor>& cotangents) {
-  const DType dtype = in[0].dtype(), sums = wide_dtype(in[0]);
+  const DType dtype = in[0].dtype(), sums = wide_dtype(dtype);
   const Tensor x = convert(round_to_fp8(in[0], in[2], kForward), dtype);
   const Tensor w = convert(round_to_fp8(in[1], in[3], kForward), dtype);
   const Tensor dy = convert(round_to_fp8(cotangents[0], in[4], kBackward), dtype);

@@ -32,8 +32,7 @@ Tensor load_balance_loss(const Tensor& probabilities, const Tensor& load) {
 }
 
 Tensor router_z_loss(const Tensor& logits) {
-  const Tensor top = stop_gradient(max_keep(logits, {-1}));
-  const Tensor log_sum = log(sum_keep(exp(logits - top), {-1})) + top;
+  const Tensor log_sum = log_sum_exp_keep(logits);
   return mean(log_sum * log_sum, {1, 2});
 }
 

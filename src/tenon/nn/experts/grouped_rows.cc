@@ -14,8 +14,6 @@ Tensor rows_or_zero(const Tensor& x, const Tensor& rows) {
   return select(broadcast_to(expand_dims(inside, 2), taken.dims()), taken, zeros_like(taken));
 }
 
-DType sum_dtype(const Tensor& x) { return x.dtype() == DType::f64 ? DType::f64 : DType::f32; }
-
 Tensor matrix_of(const Tensor& weights, const Tensor& group) { return dynamic_index(weights, group); }
 
 Tensor grouped_dot_forward(const Tensor& x, const Tensor& weights, const Tensor& groups) {
@@ -36,7 +34,7 @@ std::vector<Tensor> grouped_dot_backward(const Tensor& x, const Tensor& weights,
     const Tensor part = dot_general(rows.first, rows.second, {{}, {}, {0}, {0}}, dweights.dtype());
     return std::pair(dynamic_update_index(dweights, dynamic_index(dweights, group) + part, group), dx);
   };
-  const auto [dweights, dx] = scan(block, zeros({sum_dtype(weights), weights.dims()}), Block{{x, dy}, groups});
+  const auto [dweights, dx] = scan(block, zeros({wide_dtype(weights.dtype()), weights.dims()}), Block{{x, dy}, groups});
   return {dx, convert(dweights, weights.dtype()), {}};
 }
 

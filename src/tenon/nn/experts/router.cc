@@ -58,7 +58,7 @@ TopKRouter::TopKRouter(const Config& config)
 }
 
 Tensor TopKRouter::logits(const Tensor& x) const {
-  const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const DType wide = wide_dtype(x.dtype());
   return dot_general(convert(x, wide), convert(weight_.full(), wide),
                      {.lhs_batch = {}, .rhs_batch = {}, .lhs_contract = {2}, .rhs_contract = {0}});
 }

@@ -50,7 +50,7 @@ SinusoidalPositions::SinusoidalPositions(const Config& config)
     : PositionEmbedding(config), input_dim_(config.input_dim), theta_(config.theta), layout_(config.layout) {}
 
 Tensor SinusoidalPositions::forward(const Tensor& positions) const {
-  const DType dtype = Context::current().compute_dtype(), wide = dtype == DType::f64 ? DType::f64 : DType::f32;
+  const DType dtype = Context::current().compute_dtype(), wide = wide_dtype(dtype);
   std::vector<double> frequencies;
   for (int64_t i = 0; i < input_dim_ / 2; ++i) {
     frequencies.push_back(std::pow(theta_, -2.0 * static_cast<double>(i) / static_cast<double>(input_dim_)));

@@ -64,7 +64,7 @@ RotaryQkv::RotaryQkv(const Config& c)
 Qkv RotaryQkv::forward(const Tensor& x, const Tensor& positions) const {
   Qkv qkv = projection_(x, positions);
   const int64_t half = rotated_dim_ / 2;
-  const DType wide = qkv.query.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const DType wide = wide_dtype(qkv.query.dtype());
   const RotaryFrequencies turns = frequencies(theta_, rotated_dim_, scaling_);
   const Tensor frequency = constant(Literal::from(wide, {half}, turns.frequencies));
   const Tensor angle = expand_dims(convert(positions, wide), 2) * frequency;  // [B,T,R/2]

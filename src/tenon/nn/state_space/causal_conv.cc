@@ -24,15 +24,12 @@ CausalConv::CausalConv(const Config& c)
       size_(c.kernel_size),
       activation_(c.activation),
       kernel_(this, "kernel", {c.kernel_size, c.input_dim}, {c.kernel_partition, c.init, 1}) {
-  if (!c.bias) return;
-  const auto& axes = c.kernel_partition.dims();
-  const PartitionSpec partition = axes.size() > 1 ? PartitionSpec(std::vector<Axis>{axes[1]}) : PartitionSpec();
-  bias_.emplace(this, "bias", Dims{c.input_dim}, ParamSpec{partition, Constant{0}, 0});
+  if (c.bias) bias_.emplace(this, "bias", Dims{c.input_dim}, ParamSpec{axis_of(c.kernel_partition, 1), Constant{0}, 0});
 }
 
 Tensor CausalConv::convolve(const Tensor& x, const Tensor& starts) const {
   const int64_t T = x.dim(1) - size_ + 1;
-  const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const DType wide = wide_dtype(x.dtype());
   const Tensor kernel = convert(kernel_, wide), input = convert(x, wide);
   const auto tap = [&](int64_t lag) {
     const int64_t k = size_ - 1 - lag;
@@ -66,10 +63,12 @@ std::pair<Tensor, Tensor> CausalConv::extend_step(const Tensor& cache, const Ten
   const Tensor all = concatenate(std::vector{convert(cache, x.dtype()), x}, 1);
   const Dims kept{B, size_ - 1, F};
   const auto last = [&] {
+    if (count.rank() > 0) {
+      return take_along(all, iota({DType::i32, kept}, 1) + expand_dims(column_of(count, B), 2), 1);
+    }
     if (x.dim(1) == 1) return slice_dim(all, 1, 1, size_);
     const Tensor zero = zeros({DType::i32, {}});
-    if (count.rank() == 0) return dynamic_slice(all, std::vector<Tensor>{zero, count, zero}, kept);
-    return take_along(all, iota({DType::i32, kept}, 1) + expand_dims(column_of(count, B), 2), 1);
+    return dynamic_slice(all, std::vector<Tensor>{zero, count, zero}, kept);
   };
   return {convert(last(), cache.dtype()), convolve(all, Tensor())};
 }

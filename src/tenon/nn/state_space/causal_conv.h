@@ -29,7 +29,8 @@ class CausalConv final : public Module {
   Tensor forward(const Tensor& x, const Tensor& starts) const;
   // What extend_step carries: the K - 1 tokens before the next, [B,K-1,F].
   Tensor init_cache(int64_t batch_size) const;
-  // The next tokens x [B,T,F], of which the first `count` (i32 [] or [B], 1 … T) are there.
+  // The next tokens x [B,T,F], of which the first `count` (i32 [], 1 … T, or [B], 0 … T) are there. A row
+  // without any keeps its cache.
   std::pair<Tensor, Tensor> extend_step(const Tensor& cache, const Tensor& x, const Tensor& count) const;
 
  private:

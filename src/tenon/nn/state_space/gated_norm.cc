@@ -31,12 +31,12 @@ Tensor GatedNorm::normalize(const Tensor& x) const {
   grouped.back() /= num_groups_;
   grouped.insert(grouped.end() - 1, num_groups_);
   const Tensor parts = reshape(x, grouped);
-  const Tensor unit = parts * rsqrt(expand_dims(mean(parts * parts, {-1}), -1) + eps_);
+  const Tensor unit = parts * rsqrt(mean_keep(parts * parts, {-1}) + eps_);
   return reshape(unit, x.dims()) * convert(scale_.full(), x.dtype());
 }
 
 Tensor GatedNorm::forward(const Tensor& x, const Tensor& gate) const {
-  const DType wide = gate.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const DType wide = wide_dtype(gate.dtype());
   const Tensor g = convert(gate, wide), open = g * logistic(g), y = convert(x, wide);
   const Tensor out = order_ == GateOrder::gate_then_norm ? normalize(y * open) : normalize(y) * open;
   return convert(out, gate.dtype());

@@ -43,8 +43,6 @@ auto channels(int64_t count) {
   return [=](CausalConv::Config& c) { c.input_dim = count; };
 }
 
-DType wide_of(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-
 // log(1 + exp(x)).
 Tensor softplus(const Tensor& x) { return log1p(exp(neg(abs(x)))) + maximum(x, zeros_like(x)); }
 
@@ -105,7 +103,7 @@ Mamba2::Mamba2(const Config& c)
 
 Tensor Mamba2::step_sizes(const Tensor& h) const {
   const Tensor raw = dt_(h);
-  const DType wide = wide_of(raw.dtype());
+  const DType wide = wide_dtype(raw.dtype());
   Tensor dt = softplus(convert(raw, wide) + convert(dt_bias_.full(), wide));
   if (min_dt_ > 0) dt = maximum(dt, full_like(dt, min_dt_));
   if (max_dt_) dt = minimum(dt, full_like(dt, *max_dt_));
@@ -131,7 +129,7 @@ Tensor Mamba2::project_output(const Tensor& y, const Tensor& h) const {
 }
 
 TensorType Mamba2::state_type(int64_t batch_size, DType dtype) const {
-  return {wide_of(dtype), {batch_size, num_groups_, state_dim_, heads_a_group_, head_dim_}};
+  return {wide_dtype(dtype), {batch_size, num_groups_, state_dim_, heads_a_group_, head_dim_}};
 }
 
 Tensor Mamba2::forward(const Tensor& h, const SequenceInfo& info) const {

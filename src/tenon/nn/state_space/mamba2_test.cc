@@ -100,6 +100,46 @@ TEST(CausalConv, IsASumOverTheLastTokens) {
   EXPECT_THAT(got.to_doubles(), ::testing::ElementsAre(3.5, 29.5, 8.5, 19.5, 14.5, -20.5, 12.5, 59.5, 23.5, 69.5));
 }
 
+// Rows that take no token keep all of the cache; those that take one have what they'd have alone.
+TEST(Mamba2, RowsWithoutATokenStayAsTheyAre) {
+  Mamba2::Config config = tiny_mixer();
+  config.input_dim = 8;
+  const Mamba2 mixer(config);
+  const int64_t B = 2;
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < B * 6 * 8; ++i) numbers.push_back(std::sin(static_cast<double>(i)));
+  const Values inputs{{"x", Literal::from(DType::f32, {B, 6, 8}, numbers)}};
+  const Values got = evaluate(initial_values(mixer, 3), inputs, [&](const Nest& s, const Nest& in) {
+    const auto count = [](int64_t first, int64_t second) {
+      return constant(Literal::from(DType::i32, {2}, std::vector<int64_t>{first, second}));
+    };
+    const auto extend = [&](const Nest& cache, int64_t begin, int64_t end, const Tensor& start, const Tensor& some) {
+      return functional(mixer, &Mamba2::extend_step, s, Tensor(), false, cache, slice_dim(in.at("x"), 1, begin, end),
+                        DecodeStep{start, some})
+          .result.first;
+    };
+    const Nest empty = functional(mixer, &Mamba2::init_cache, s, Tensor(), false, B, int64_t{8}).result;
+    const Nest before = extend(empty, 0, 5, count(0, 0), count(5, 5));
+    const Nest both = extend(before, 5, 6, count(5, 5), count(1, 1)),
+               one = extend(before, 5, 6, count(5, 5), count(1, 0));
+    Nest out;
+    for (const auto& [name, array] : one) {
+      out.emplace(name + ".first", slice_dim(array, 0, 0, 1) - slice_dim(both.at(name), 0, 0, 1));
+      out.emplace(name + ".second", slice_dim(array, 0, 1, 2) - slice_dim(before.at(name), 0, 1, 2));
+      out.emplace(name + ".moved", slice_dim(both.at(name), 0, 1, 2) - slice_dim(before.at(name), 0, 1, 2));
+    }
+    return out;
+  });
+  ASSERT_EQ(got.size(), 12U);
+  for (const auto& [name, apart] : got) {
+    if (name.ends_with(".moved")) {
+      EXPECT_THAT(apart.to_doubles(), ::testing::Contains(::testing::Ne(0))) << name;
+    } else {
+      EXPECT_THAT(apart.to_doubles(), Each(0)) << name;
+    }
+  }
+}
+
 TEST(GatedNorm, BothOrders) {
   const std::vector<double> x{1, -2, 3, 0.5}, gate{0.3, -1, 2, 0.1}, scale{1, 2, 0.5, -1};
   const Values state{{"scale", Literal::from(DType::f32, {4}, scale)}};

@@ -17,7 +17,7 @@ struct Tokens {
   TENON_TREE(x, b, c, dt, starts)
 };
 
-// Sums of log decays over the tokens of a chunk; -inf where a text starts in between. i1 and i32 masks are of tokens.
+// Sums of log decays over the tokens of a chunk; -inf where a text starts in between.
 struct Decays {
   Tensor within;  // [B,G,R,Q,Q]: from behind token s up to token l, at l, s; -inf for s > l
   Tensor from;    // [B,Q,G,R]: from the chunk's start up to and with the token

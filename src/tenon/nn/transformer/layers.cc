@@ -68,6 +68,7 @@ void LayerStack::add(int64_t place, const Module* module) {
     entry.first = number;
     entry.period = period_;
     entry.repeats = repeats;
+    if (repeats > 0 && form_ == StackForm::pipeline) entry.axis = "pipeline";
     add_child(std::move(entry));
   };
   if (scanned_repeats() > 0) add_entry(place, scanned_repeats());

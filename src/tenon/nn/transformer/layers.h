@@ -1,4 +1,4 @@
-// A stack of layers: a pattern, repeated as long as there are layers. One class, two forms that agree to the bit.
+// A stack of layers: a pattern, repeated as long as there are layers. One class, in forms that agree.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,6 @@ class LayerStack final : public Module {
   int64_t first_apart() const { return scanned_repeats() * period_; }
   // Of layer `number`, whether it has the child to itself or shares it.
   std::string child_name(int64_t number) const;
-  // Over which mesh axes the arrays of the loop are split by layer.
-  Axis stack_axis() const { return form_ == StackForm::pipeline ? Axis("pipeline") : Axis(); }
   const std::string& name() const { return name_; }
   // The entries of `state` below this stack's context that the loop slices.
   Nest slices(const Context& here) const;

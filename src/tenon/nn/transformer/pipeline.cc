@@ -15,10 +15,10 @@ using Tensors = std::vector<Tensor>;
 
 constexpr const char* kAxis = "pipeline";
 
-void require_divides(const char* what, int64_t size, int64_t by, const char* path, const char* hint) {
+void require_divides(const char* what, int64_t size, int64_t by, const char* hint) {
   if (size % by == 0) return;
   throw Error(ErrorCode::mesh_mismatch, fmt::format("{} don't divide over the pipeline", what))
-      .at(std::string(current_trace().path()) + path)
+      .at(std::string(current_trace().path()))
       .got(fmt::format("{} over {}", size, by))
       .hint(hint);
 }
@@ -148,7 +148,7 @@ class Pipeline {
 
 void check_sizes(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers) {
   const int64_t stages = mesh.size(kAxis);
-  require_divides("layers", num_layers, stages * config.rounds, "",
+  require_divides("layers", num_layers, stages * config.rounds,
                   "choose a mesh axis 'pipeline' (times pipeline.rounds) that divides them");
   if (config.rounds > 1 && config.microbatches < stages) {
     throw Error(ErrorCode::mesh_mismatch, "a pipeline of several rounds needs a microbatch for each of its stages")
@@ -180,7 +180,7 @@ void PipelineConfig::check(Checker& c) const {
 }
 
 Tensor split_microbatches(const Tensor& x, int64_t microbatches) {
-  require_divides("examples", x.dim(0), microbatches, "",
+  require_divides("examples", x.dim(0), microbatches,
                   "choose a batch size (by gradient accumulation) that pipeline.microbatches divides");
   Dims dims = x.dims(), order{1, 0};
   dims[0] /= microbatches;

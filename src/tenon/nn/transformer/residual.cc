@@ -3,6 +3,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/basic/dropout.h"
+#include "tenon/nn/fill.h"
 #include "tenon/nn/transformer/layers.h"
 
 namespace tenon {
@@ -18,18 +19,10 @@ TENON_MODULE(StochasticDepthResidual, Residual, "drops the branch of whole rows 
              {"schedule", "constant: all layers alike; linear: layer l of L at l / L times the rate"},
              {"residual", "how the branch joins"})
 
-namespace {
-
-auto dim_of(const Residual::Config& c) {
-  return [dim = c.input_dim](auto& inner) { inner.input_dim = dim; };
-}
-
-}  // namespace
-
 PreNormResidual::Config::Config() : norm(RMSNorm::Config{}) {}
 
 PreNormResidual::PreNormResidual(const Config& config)
-    : Residual(config), norm_(this, "norm", config.norm, dim_of(config)) {}
+    : Residual(config), norm_(this, "norm", config.norm, of_dim(config.input_dim)) {}
 
 Tensor PreNormResidual::prepare(const Tensor& x) const { return norm_(x); }
 Tensor PreNormResidual::merge(const Tensor& x, const Tensor& branch) const { return x + branch; }
@@ -37,7 +30,7 @@ Tensor PreNormResidual::merge(const Tensor& x, const Tensor& branch) const { ret
 PostNormResidual::Config::Config() : norm(RMSNorm::Config{}) {}
 
 PostNormResidual::PostNormResidual(const Config& config)
-    : Residual(config), norm_(this, "norm", config.norm, dim_of(config)) {}
+    : Residual(config), norm_(this, "norm", config.norm, of_dim(config.input_dim)) {}
 
 Tensor PostNormResidual::prepare(const Tensor& x) const { return x; }
 Tensor PostNormResidual::merge(const Tensor& x, const Tensor& branch) const { return norm_(x + branch); }
@@ -46,8 +39,8 @@ HybridNormResidual::Config::Config() : norm(RMSNorm::Config{}), post_norm(RMSNor
 
 HybridNormResidual::HybridNormResidual(const Config& config)
     : Residual(config),
-      norm_(this, "norm", config.norm, dim_of(config)),
-      post_norm_(this, "post_norm", config.post_norm, dim_of(config)) {}
+      norm_(this, "norm", config.norm, of_dim(config.input_dim)),
+      post_norm_(this, "post_norm", config.post_norm, of_dim(config.input_dim)) {}
 
 Tensor HybridNormResidual::prepare(const Tensor& x) const { return norm_(x); }
 Tensor HybridNormResidual::merge(const Tensor& x, const Tensor& branch) const { return x + post_norm_(branch); }
@@ -56,7 +49,7 @@ DropoutResidual::Config::Config() : residual(PreNormResidual::Config{}) {}
 void DropoutResidual::Config::check(Checker& c) const { check_rate(c, "rate", rate); }
 
 DropoutResidual::DropoutResidual(const Config& config)
-    : Residual(config), rate_(config.rate), residual_(this, "residual", config.residual, dim_of(config)) {}
+    : Residual(config), rate_(config.rate), residual_(this, "residual", config.residual, of_dim(config.input_dim)) {}
 
 Tensor DropoutResidual::prepare(const Tensor& x) const { return residual_.call(&Residual::prepare, x); }
 Tensor DropoutResidual::merge(const Tensor& x, const Tensor& branch) const {
@@ -70,7 +63,7 @@ StochasticDepthResidual::StochasticDepthResidual(const Config& config)
     : Residual(config),
       rate_(config.rate),
       schedule_(config.schedule),
-      residual_(this, "residual", config.residual, dim_of(config)) {}
+      residual_(this, "residual", config.residual, of_dim(config.input_dim)) {}
 
 Tensor StochasticDepthResidual::prepare(const Tensor& x) const { return residual_.call(&Residual::prepare, x); }
 Tensor StochasticDepthResidual::merge(const Tensor& x, const Tensor& branch) const {

@@ -60,7 +60,7 @@ Tensor BatchNorm::forward(const Tensor& x) const {
         .got(to_string(x.type()))
         .expected(fmt::format("[B, …, {}]", input_dim_));
   }
-  const Tensor y = convert(x, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  const Tensor y = widen(x);
   const auto [mean, variance] = moments(y);
   const Tensor scale = convert(scale_.full(), y.dtype()) * rsqrt(variance + eps_);
   return convert((y - mean) * scale + convert(bias_.full(), y.dtype()), x.dtype());

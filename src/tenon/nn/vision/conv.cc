@@ -35,9 +35,7 @@ Conv2D::Conv2D(const Config& config)
               {config.kernel_size[0], config.kernel_size[1], config.input_dim / config.groups, config.output_dim},
               {config.weight_partition, config.init, 1}) {
   if (!config.bias) return;
-  const auto& axes = config.weight_partition.dims();
-  const PartitionSpec partition = axes.size() > 3 ? PartitionSpec(std::vector<Axis>{axes[3]}) : PartitionSpec();
-  bias_.emplace(this, "bias", Dims{config.output_dim}, ParamSpec{partition, Constant{0}, 0});
+  bias_.emplace(this, "bias", Dims{config.output_dim}, ParamSpec{axis_of(config.weight_partition, 3), Constant{0}, 0});
 }
 
 Tensor Conv2D::forward(const Tensor& x) const {

@@ -44,8 +44,6 @@ ImageClassifier::ImageClassifier(const Config& c)
       config_(c),
       encoder_(this, "encoder", c.encoder,
                [&](ImageEncoder::Config& e) {
-                 e.height = c.height;
-                 e.width = c.width;
                  e.channels = c.channels;
                  e.output_dim = c.feature_dim;
                }),
@@ -78,7 +76,7 @@ Tensor channels_of(const std::vector<double>& values, DType dtype) {
 }  // namespace
 
 Tensor ImageClassifier::scaled(const Tensor& images) const {
-  const DType wide = Context::current().compute_dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const DType wide = wide_dtype(Context::current().compute_dtype());
   Tensor x = convert(images, wide) * config_.pixels.scale;
   if (!config_.pixels.mean.empty()) x = x - channels_of(config_.pixels.mean, wide);
   if (!config_.pixels.deviation.empty()) x = x / channels_of(config_.pixels.deviation, wide);
@@ -90,7 +88,7 @@ Tensor ImageClassifier::logits(const Nest& batch) const {
   const int64_t B = it != batch.end() && it->second.rank() > 0 ? it->second.dim(0) : 0;
   const Tensor& images = array_of(batch, "images", true, {B, config_.height, config_.width, config_.channels});
   const Tensor y = head_(encoder_(shard(scaled(images), config_.image_partition)));
-  return convert(y, y.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  return widen(y);
 }
 
 LossSum ImageClassifier::forward(const Nest& batch) const {

@@ -8,6 +8,7 @@
 #include "tenon/config/validate.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/nn/functional.h"
+#include "tenon/nn/parallel_modifiers.h"
 #include "tenon/nn/testing/evaluate.h"
 #include "tenon/nn/vision/batch_norm.h"
 #include "tenon/nn/vision/resnet.h"
@@ -130,6 +131,11 @@ TEST(ImageClassifier, RefusesWhatDoesntFit) {
   bottlenecks.block = odd;
   bottlenecks.depths = {1};
   EXPECT_THAT(message([&] { ImageClassifier{classifier(bottlenecks, 6)}; }), HasSubstr("must be a multiple of 4"));
+}
+
+TEST(ResNet, HasNoTokensToSplit) {
+  ImageClassifier::Config c = classifier(resnet(), 8);
+  EXPECT_THAT(message([&] { SequenceParallel{}(c); }), HasSubstr("no activation_partition"));
 }
 
 TEST(ResNet, BlockWithoutLastScaleStartsAsItsShortcut) {

@@ -4,7 +4,7 @@
 
 namespace tenon {
 
-TENON_INTERFACE(ImageEncoder, Module, "from images to a vector each", {"height", "rows of an image"},
-                {"width", "columns of an image"}, {"channels", "numbers of a pixel"}, {"output_dim", "of the vector"})
+TENON_INTERFACE(ImageEncoder, Module, "from images to a vector each", {"channels", "numbers of a pixel"},
+                {"output_dim", "of the vector"})
 
 }  // namespace tenon

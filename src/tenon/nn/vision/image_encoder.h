@@ -8,10 +8,10 @@ namespace tenon {
 class ImageEncoder : public Module {
  public:
   struct Config : Module::Config {
-    Required<int64_t> height, width, channels, output_dim;
-    TENON_FIELDS(height, width, channels, output_dim)
+    Required<int64_t> channels, output_dim;
+    TENON_FIELDS(channels, output_dim)
   };
-  // Images [B, height, width, channels] of floats -> [B, output_dim].
+  // Images [B,H,W,channels] of floats -> [B,output_dim].
   virtual Tensor forward(const Tensor& images) const = 0;
 
  protected:

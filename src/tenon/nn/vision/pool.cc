@@ -19,7 +19,6 @@ TENON_MODULE(GlobalMaxPool, GlobalPool, "the largest element of the image")
 
 namespace {
 
-Tensor wide(const Tensor& x) { return convert(x, x.dtype() == DType::f64 ? DType::f64 : DType::f32); }
 Dims with_ends(const Dims& spatial, int64_t ends) { return {ends, spatial[0], spatial[1], ends}; }
 
 // All dimensions but the first and the last.
@@ -58,7 +57,7 @@ Tensor MaxPool::forward(const Tensor& x) const { return reduce_window_max(x, win
 
 Tensor AvgPool::forward(const Tensor& x) const {
   const WindowDims dims = windows(x);
-  const Tensor y = wide(x), sum = reduce_window_sum(y, dims);
+  const Tensor y = widen(x), sum = reduce_window_sum(y, dims);
   const auto is_zero = [](int64_t n) { return n == 0; };
   const bool padded = !std::all_of(dims.low.begin(), dims.low.end(), is_zero) ||
                       !std::all_of(dims.high.begin(), dims.high.end(), is_zero);
@@ -69,7 +68,7 @@ Tensor AvgPool::forward(const Tensor& x) const {
   return convert(sum / counts, x.dtype());
 }
 
-Tensor GlobalAvgPool::forward(const Tensor& x) const { return convert(mean(wide(x), inner_dims(x)), x.dtype()); }
+Tensor GlobalAvgPool::forward(const Tensor& x) const { return convert(mean(widen(x), inner_dims(x)), x.dtype()); }
 
 Tensor GlobalMaxPool::forward(const Tensor& x) const { return reduce_max(x, inner_dims(x)); }
 

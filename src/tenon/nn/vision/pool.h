@@ -63,15 +63,14 @@ class GlobalPool : public Module {
   struct Config : Module::Config {
     TENON_FIELDS()
   };
-  // x [B,…,C] -> [B,C], in f32 at least within, in the dtype of `x` outside. Throws `shape_mismatch` for a rank
-  // below 3.
+  // x [B,…,C] -> [B,C], in the dtype of `x`. Throws `shape_mismatch` for a rank below 3.
   virtual Tensor forward(const Tensor& x) const = 0;
 
  protected:
   explicit GlobalPool(const Config& config) : Module(config) {}
 };
 
-// The mean over the image (Lin et al. 2013, section 3.2).
+// The mean over the image, computed in f32 at least (Lin et al. 2013, section 3.2).
 class GlobalAvgPool final : public GlobalPool {
  public:
   struct Config : GlobalPool::Config {

@@ -48,8 +48,6 @@ ResNet::Config::Config()
       pool(GlobalAvgPool::Config{}) {}
 
 void ResNet::Config::check(Checker& c) const {
-  c.positive("height", height);
-  c.positive("width", width);
   c.positive("channels", channels);
   c.positive("output_dim", output_dim);
   c.positive("stem_dim", stem_dim);
@@ -64,7 +62,7 @@ ResNet::ResNet(const Config& c)
     : ImageEncoder(c),
       channels_(c.channels),
       activation_(c.activation),
-      activation_partition_(c.activation_partition),
+      image_partition_(c.image_partition),
       stem_(this, "stem", c.stem,
             [&](Conv2D::Config& s) {
               s.input_dim = c.channels;
@@ -96,7 +94,7 @@ Tensor ResNet::forward(const Tensor& images) const {
   check_images(images, channels_);
   Tensor x = activation_(norm_(stem_(images)));
   if (stem_pool_) x = (*stem_pool_)(x);
-  for (const auto& block : blocks_) x = block(shard(x, activation_partition_));
+  for (const auto& block : blocks_) x = block(shard(x, image_partition_));
   return pool_(x);
 }
 

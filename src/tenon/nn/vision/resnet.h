@@ -22,12 +22,12 @@ class ResNet final : public ImageEncoder {
     Slot<ResidualBlock> block;
     std::vector<int64_t> depths = {3, 4, 6, 3};  // blocks of each stage
     Slot<GlobalPool> pool;
-    PartitionSpec activation_partition = {{"data", "expert", "fsdp"}, {}, {}, {}};
+    PartitionSpec image_partition = {{"data", "expert", "fsdp"}, {}, {}, {}};
     // stem: 7 x 7, stride 2; stem_pool: the largest of 3 x 3, stride 2; block: BottleneckBlock: with output_dim 2048
     // ResNet-50.
     Config();
     void check(Checker& c) const;
-    TENON_CONFIG(stem, norm, activation, stem_pool, stem_dim, block, depths, pool, activation_partition)
+    TENON_CONFIG(stem, norm, activation, stem_pool, stem_dim, block, depths, pool, image_partition)
   };
   explicit ResNet(const Config& config);
   Tensor forward(const Tensor& images) const override;
@@ -36,7 +36,7 @@ class ResNet final : public ImageEncoder {
   void add_stages(const Config& config);
   int64_t channels_;
   Activation activation_;
-  PartitionSpec activation_partition_;
+  PartitionSpec image_partition_;
   Child<Conv2D> stem_;
   Child<Norm> norm_;
   std::optional<Child<Pool>> stem_pool_;

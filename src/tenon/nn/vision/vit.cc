@@ -15,9 +15,9 @@ TENON_MODULE(ViT, ImageEncoder, "patches of an image as the tokens of a transfor
 namespace {
 
 Decoder::Config encoder_layers() {
-  DecoderLayer::Config layer;
+  Decoder::Config c = encoder_stack();
+  DecoderLayer::Config& layer = c.pattern[0].as<DecoderLayer>();
   MultiheadAttention::Config& attention = layer.attention.as<MultiheadAttention>();
-  attention.core->mask = SegmentMask{};
   LinearQkv::Config qkv;
   qkv.linear.as<Linear>().bias = true;
   attention.qkv = qkv;
@@ -29,8 +29,6 @@ Decoder::Config encoder_layers() {
   LayerNorm::Config norm;
   norm.eps = 1e-6;
   layer.residual.as<PreNormResidual>().norm = norm;
-  Decoder::Config c;
-  c.pattern = {layer};
   c.norm = norm;
   return c;
 }
@@ -41,8 +39,6 @@ ViT::Config::Config()
     : patches(PatchEmbedding::Config{}), position_embedding(LearnedPositions::Config{}), layers(encoder_layers()) {}
 
 void ViT::Config::check(Checker& c) const {
-  c.positive("height", height);
-  c.positive("width", width);
   c.positive("channels", channels);
   c.positive("output_dim", output_dim);
 }
@@ -75,7 +71,7 @@ Tensor ViT::forward(const Tensor& images) const {
   const SequenceInfo info{iota(ids, 1), zeros(ids), {}};
   const Tensor y = layers_(shard(x + position_embedding_(info.positions), activation_partition_), info);
   if (class_token_) return reshape(slice_dim(y, 1, 0, 1), {B, D});
-  return convert(mean(convert(y, y.dtype() == DType::f64 ? DType::f64 : DType::f32), {1}), y.dtype());
+  return convert(mean(widen(y), {1}), y.dtype());
 }
 
 }  // namespace tenon
