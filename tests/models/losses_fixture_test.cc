@@ -163,7 +163,7 @@ TEST(LossesFixture, Distillation) {
     config.teacher = llama(2);
     config.temperature = 3;
     config.soft_weight = 0.7;
-    config.loss_chunks = chunks;
+    config.student.as<CausalLm>().loss_chunks = chunks;
     const DistilledLm model(config);
     const Values got = mean_and_gradients(model, &DistilledLm::forward, weights_for(model, "distilled"),
                                           file().all("distilled/batch/"));

@@ -52,11 +52,6 @@ Tensor count_tokens(const Tensor& counts, const Tensor& ids, const Tensor& last)
   return scatter_add_along(counts, ids, live, 1);
 }
 
-Tensor log_softmax(const Tensor& logits) {
-  const Tensor shifted = logits - max_keep(logits, {1});
-  return shifted - log(sum_keep(exp(shifted), {1}));
-}
-
 struct Body {
   const LanguageModel* model;
   const Tokenizer* tokenizer;
@@ -130,7 +125,7 @@ GenerateProgram make_generate_program(const LanguageModel& model, const std::vec
     add("cache." + name, type);
   }
   add("counts", {DType::f32, {R, model.vocab_size()}});
-  out.num_state = out.spec.num_donated = out.types.size();
+  out.spec.num_donated = out.types.size();
   for (size_t i = 0; i < names.size(); ++i) add(names[i], params[i]);
   const TensorType i32{DType::i32, key.ragged ? Dims{R} : Dims{}};
   add("ids", {DType::i32, {R, key.num_tokens}});

@@ -22,11 +22,11 @@ struct GenerateKey {
 
 struct GenerateProgram {
   // state…, parameters…, ids, start, last, then of drawing numbers and keys, of ranking parents and scores -> state…,
-  // then the results of either. The state is the cache and how often each token is in a row; it is donated.
+  // then the results of either. The state, the first spec.num_donated, is the cache and how often each
+  // token is in a row; it is donated.
   std::vector<TensorType> types;
   TensorFn body;
   ProgramSpec spec;  // of one device, with the parameters' names
-  size_t num_state = 0;
 };
 
 // Types of the model's cache, by name.

@@ -126,8 +126,9 @@ Generator::Generator(const std::string& dir, std::shared_ptr<const Backend> back
   std::unique_ptr<LanguageModel> model = load_model(checkpoint, assignments);
   tokenizer_ = load_tokenizer(checkpoint);
   check_vocabulary(*model, *tokenizer_, join_path(checkpoint.path(), kTokenizerFile));
-  const std::vector<StateArray> arrays = state_arrays(*model);
+  std::vector<StateArray> arrays = state_arrays(*model);
   check_compatible(arrays, checkpoint, kLearnerPrefix);
+  std::erase_if(arrays, [&](const StateArray& array) { return !model->writes_with(array.name); });
   std::vector<std::string> names;
   std::vector<Array> params;
   for (const StateArray& array : arrays) names.push_back(array.name);
@@ -145,6 +146,7 @@ Generator::Generator(std::unique_ptr<LanguageModel> model, const std::map<std::s
   std::vector<std::string> names;
   std::vector<Array> arrays;
   for (const ParamInfo& info : describe_state(*model)) {
+    if (!model->writes_with(info.path)) continue;
     const auto it = params.find(info.path);
     if (it == params.end()) throw Error(ErrorCode::missing_field, "there is no value for this parameter").at(info.path);
     names.push_back(info.path);
@@ -160,7 +162,7 @@ std::vector<int64_t> Generator::prompt_tokens(std::string_view prompt) const {
   return out;
 }
 
-void Generator::prepare(ModelRunner::Key key, int64_t prompt_length, const GenerateOptions& options) {
+void Generator::prepare(GenerateKey key, int64_t prompt_length, const GenerateOptions& options) {
   const auto compile = [&](int64_t num_tokens) {
     key.num_tokens = num_tokens;
     runner_->prepare(key);

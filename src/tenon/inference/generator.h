@@ -17,9 +17,9 @@
 
 namespace tenon {
 
-// A model of text, unrolled for decoding, on one device. The prompt goes in by pieces of up
-// to kPrefillTokens; programs are compiled once for each power of two of a piece's and of the sequence's length, and of
-// the number of texts, and for prompts of one length and of several.
+// A model of text, unrolled for decoding, on one device. The prompt goes in by pieces of up to kPrefillTokens; programs
+// are compiled once for each power of two of a piece's and of the sequence's length, and of the number of texts, and
+// for prompts of one length and of several.
 class Generator {
  public:
   static constexpr int64_t kPrefillTokens = 256;
@@ -66,7 +66,7 @@ class Generator {
   std::vector<GenerateResult> write(Texts texts, const GenerateOptions& options);
   GenerateResult search(const std::vector<int64_t>& prompt, const GenerateOptions& options);
   // Compiles what texts behind prompts of up to this length need.
-  void prepare(ModelRunner::Key key, int64_t prompt_length, const GenerateOptions& options);
+  void prepare(GenerateKey key, int64_t prompt_length, const GenerateOptions& options);
   // Reads the prompts; the token behind each.
   std::vector<int64_t> first_tokens(const Texts& texts, SequenceBatch& batch, const Array& numbers, const Array& keys);
 

@@ -27,11 +27,10 @@ struct NextTokens {
 };
 
 // Programs are compiled once for each number of rows, of tokens, longest sequence and kind, and apart for rows of
-// different lengths. Caches are donated: what a
-// call makes takes the place of what it was given.
+// different lengths. Caches are donated: what a call makes takes the place of what it was given.
 class ModelRunner {
  public:
-  // `params` by the names that describe_state gives.
+  // `params` by the names that describe_state gives: those that the model writes with.
   ModelRunner(std::unique_ptr<LanguageModel> model, std::vector<std::string> names, std::vector<Array> params,
               std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<const Backend> backend);
   int64_t vocab_size() const { return model_->vocab_size(); }
@@ -50,9 +49,8 @@ class ModelRunner {
   };
   Ranked rank(SequenceBatch& batch, const NextTokens& next, const Array& parents, const Array& scores, int64_t count);
 
-  using Key = GenerateKey;
   // Compiles what `sample` or `rank` runs.
-  void prepare(const Key& key) { program(key); }
+  void prepare(const GenerateKey& key) { program(key); }
   Array put(const Literal& value) const;
   // Of the program that ran last; zeros before the first.
   const pjrt::MemoryStats& memory() const { return memory_; }

@@ -133,7 +133,7 @@ void Learner::check_parameters(const std::vector<ParamInfo>& params) const {
 void Learner::check_dtype_rules(const std::vector<ParamInfo>& params) const {
   const std::set<std::string> host = offloaded(params);
   std::set<size_t> used;
-  for (const ParamInfo& array : describe(params)) {
+  for (const ParamInfo& array : parameter_arrays(params)) {
     const auto rule = dtype_rule(array.path);
     if (!rule) continue;
     used.insert(*rule);
@@ -151,7 +151,7 @@ void Learner::check_dtype_rules(const std::vector<ParamInfo>& params) const {
   }
 }
 
-std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) const {
+std::vector<ParamInfo> Learner::parameter_arrays(const std::vector<ParamInfo>& params) const {
   std::vector<ParamInfo> out;
   for (const ParamInfo& param : params) {
     if (!param.trainable) continue;
@@ -161,6 +161,11 @@ std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) c
     }
     if (keeps_mean(param)) out.push_back(like_parameter(param, mean_name(param)));
   }
+  return out;
+}
+
+std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) const {
+  std::vector<ParamInfo> out = parameter_arrays(params);
   for (ParamInfo& array : out) {
     if (const auto rule = dtype_rule(array.path)) array.dtype = dtype_rules_[*rule].dtype;
   }

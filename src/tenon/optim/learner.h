@@ -89,6 +89,8 @@ class Learner final : public Configurable {
   std::pair<Tensor, Nest> run_optimizer(const OptimizerArgs& args) const;
   // The index of the pattern of state_dtypes that has an array of the state, if one does.
   std::optional<size_t> dtype_rule(const std::string& name) const;
+  // What is kept for parameters, in f32: the optimizer's arrays, and means.
+  std::vector<ParamInfo> parameter_arrays(const std::vector<ParamInfo>& params) const;
   // That every pattern has arrays of its own, which stay on the device.
   void check_dtype_rules(const std::vector<ParamInfo>& params) const;
   // One parameter's next value and arrays, the same way, in f32.

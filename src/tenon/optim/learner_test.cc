@@ -194,6 +194,21 @@ TEST(Learner, WhatIsKeptInBfloat16IsRoundedBetweenSteps) {
   }
 }
 
+// Counters and what spikes are told by are of no parameter.
+TEST(Learner, DtypesAreOfWhatIsKeptForParameters) {
+  Learner::Config c = config(1);
+  c.skip_spikes = NormSpikes{};
+  for (const char* pattern : {"^skipped", "norm_"}) {
+    c.state_dtypes = {{pattern, DType::bf16}};
+    const auto error = error_of([&] { Learner(c).check_parameters(params()); });
+    ASSERT_TRUE(error) << pattern;
+    EXPECT_EQ(error->code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(error->path(), "state_dtypes");
+  }
+  c.state_dtypes = {{"^[mv]\\.", DType::bf16}};
+  EXPECT_FALSE(error_of([&] { Learner(c).check_parameters(params()); }));
+}
+
 TEST(Learner, ZeroGradientStaysFinite) {
   TestRun run(config(1), {{0, 0, 0}, {0, 0}});
   EXPECT_EQ(run.step(1, {{0, 0, 0}, {0, 0}})[0], 0);

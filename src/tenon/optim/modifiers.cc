@@ -9,6 +9,7 @@
 #include "tenon/config/define.h"
 #include "tenon/config/modify.h"
 #include "tenon/config/tree.h"
+#include "tenon/nn/basic/dropout.h"
 #include "tenon/nn/dot/lora.h"
 #include "tenon/optim/frozen.h"
 #include "tenon/optim/learner.h"
@@ -94,7 +95,7 @@ void OffloadOptimizerState::operator()(AnyConfig& tree) const {
 void AddLoRA::check(Checker& c) const {
   c.positive("rank", rank);
   c.positive("alpha", alpha);
-  c.require(dropout >= 0 && dropout < 1, "dropout", "must be at least 0 and below 1");
+  check_rate(c, "dropout", dropout);
 }
 
 void AddLoRA::operator()(AnyConfig& tree) const {

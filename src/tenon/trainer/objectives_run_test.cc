@@ -45,6 +45,7 @@ TEST_F(ObjectivesTest, AMaskedModelResumesToTheBit) {
   // Of hidden bytes alone: no measure of the text.
   EXPECT_TRUE(whole.eval.contains("loss"));
   EXPECT_FALSE(whole.eval.contains("bits_per_byte"));
+  EXPECT_TRUE(whole.eval.contains(whole.headline)) << whole.headline;
   c.max_steps = 7;
   run("broken", c);
   c.max_steps = 12;

@@ -5,6 +5,8 @@
 #include "tenon/nn/batch.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
 #include "tenon/nn/language/chunked_loss.h"
+#include "tenon/nn/language/embed_tokens.h"
+#include "tenon/nn/language/fill.h"
 
 namespace tenon {
 
@@ -15,13 +17,6 @@ TENON_MODULE(CausalLm, LanguageModel, "embedding, decoder, head: predicts the ne
              {"separate_documents", "tokens see and count from the start of their document; if not, of their row"},
              {"loss_chunks", "pieces along T in which logits are made, to save memory"},
              {"token_order", "of a row over the devices along 'seq'; zigzag: causal attention costs all as much"})
-
-namespace {
-
-const Tensor& input(const Nest& batch, const char* name) { return token_array(batch, name, "input_ids"); }
-Tensor wide(const Tensor& x) { return convert(x, x.dtype() == DType::f64 ? DType::f64 : DType::f32); }
-
-}  // namespace
 
 CausalLm::Config::Config()
     : embedding(Embedding::Config{}),
@@ -42,44 +37,30 @@ CausalLm::CausalLm(const Config& c)
       token_order_(c.token_order),
       activation_partition_(c.activation_partition),
       logits_partition_(c.logits_partition),
-      embedding_(this, "embedding", c.embedding,
-                 [&](Embedding::Config& e) {
-                   e.vocab_size = c.vocab_size;
-                   e.embedding_dim = c.model_dim;
-                 }),
-      decoder_(this, "decoder", c.decoder, [&](Decoder::Config& d) { d.input_dim = c.model_dim; }),
-      head_(this, "head", c.head,
-            [&](LmHead::Config& h) {
-              h.vocab_size = c.vocab_size;
-              h.input_dim = c.model_dim;
-            }),
+      embedding_(this, "embedding", c.embedding, vocab_by_dim(c.vocab_size, c.model_dim)),
+      decoder_(this, "decoder", c.decoder, of_dim(c.model_dim)),
+      head_(this, "head", c.head, head_of(c.vocab_size, c.model_dim)),
       loss_(this, "loss", c.loss) {
   share("embedding", "embedding");
   if (!c.position_embedding) return;
-  position_embedding_.emplace(this, "position_embedding", *c.position_embedding,
-                              [&](PositionEmbedding::Config& p) { p.input_dim = c.model_dim; });
+  position_embedding_.emplace(this, "position_embedding", *c.position_embedding, of_dim(c.model_dim));
 }
 
 SequenceInfo CausalLm::sequence_info(const Nest& batch) const {
-  if (separate_documents_) return {input(batch, "positions"), input(batch, "segment_ids")};
-  const TensorType& type = input(batch, "input_ids").type();
+  if (separate_documents_) return {token_array(batch, "positions"), token_array(batch, "segment_ids")};
+  const TensorType& type = token_array(batch, "input_ids").type();
   return {iota(type, 1), zeros(type)};
 }
 
-Tensor CausalLm::embed(const Tensor& ids, const Tensor& positions) const {
-  const Tensor x = embedding_(ids);
-  return position_embedding_ ? x + (*position_embedding_)(positions) : x;
-}
-
 Tensor CausalLm::hidden(const Tensor& ids, const SequenceInfo& info) const {
-  if (position_embedding_) position_embedding_->call(&PositionEmbedding::check_length, ids.dim(1));
-  return decoder_(shard(embed(ids, info.positions), activation_partition_), info);
+  const Tensor x = embed_texts(embedding_, position_embedding_, ids, info.positions);
+  return decoder_(shard(x, activation_partition_), info);
 }
 
-Tensor CausalLm::logits(const Nest& batch) const { return wide(head_(hidden_states(batch))); }
+Tensor CausalLm::logits(const Nest& batch) const { return widen(head_(hidden_states(batch))); }
 
 Tensor CausalLm::hidden_states(const Nest& batch) const {
-  return hidden(input(batch, "input_ids"), sequence_info(batch));
+  return hidden(token_array(batch, "input_ids"), sequence_info(batch));
 }
 
 Tensor CausalLm::hidden_logits(const Tensor& x) const { return shard(head_(x), logits_partition_); }
@@ -88,8 +69,8 @@ LossSum CausalLm::forward(const Nest& batch) const {
   const TokenOrderScope scope(token_order_);
   const auto laid = [&](const Tensor& t) { return lay_tokens(t, token_order_); };
   const SequenceInfo info = sequence_info(batch);
-  const Tensor x = hidden(laid(input(batch, "input_ids")), {laid(info.positions), laid(info.segment_ids), {}});
-  const Tensor labels = laid(input(batch, "target_labels"));
+  const Tensor x = hidden(laid(token_array(batch, "input_ids")), {laid(info.positions), laid(info.segment_ids), {}});
+  const Tensor labels = laid(token_array(batch, "target_labels"));
   const LossSum loss = chunked_loss({x, labels}, loss_chunks_, [&](const std::vector<Tensor>& piece) {
     return loss_(hidden_logits(piece[0]), piece[1]);
   });
@@ -108,9 +89,10 @@ Nest CausalLm::init_cache(int64_t batch_size, int64_t max_len) const {
 std::pair<Nest, Tensor> CausalLm::extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                               const Tensor& last) const {
   const DecodeStep step{start, last + 1.0};
-  const Tensor x = embed(ids, step_positions(step, ids.dim(0), ids.dim(1)));
+  const Tensor positions = step_positions(step, ids.dim(0), ids.dim(1));
+  const Tensor x = embed_tokens(embedding_, position_embedding_, ids, positions);
   auto [next, y] = decoder_.call(&Decoder::extend_step, cache, x, step);
-  return {std::move(next), wide(head_(token_at(y, last)))};
+  return {std::move(next), widen(head_(token_at(y, last)))};
 }
 
 }  // namespace tenon

@@ -27,6 +27,8 @@ class LanguageModel : public Model {
   // mean nothing.
   virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                               const Tensor& last) const = 0;
+  // Whether init_cache and extend_step read the parameter or state at this path.
+  virtual bool writes_with(std::string_view) const { return true; }
 
  protected:
   explicit LanguageModel(const Config& config) : Model(config), vocab_size_(config.vocab_size) {}
@@ -74,7 +76,6 @@ class CausalLm final : public LanguageModel {
 
  private:
   Tensor hidden(const Tensor& ids, const SequenceInfo& info) const;
-  Tensor embed(const Tensor& ids, const Tensor& positions) const;
   SequenceInfo sequence_info(const Nest& batch) const;
   bool separate_documents_;
   int64_t loss_chunks_;

@@ -30,7 +30,7 @@ LossSum chunked_loss(const std::vector<Tensor>& arrays, int64_t num_chunks,
   if (num_chunks == 1) return loss(arrays);
   std::vector<Tensor> pieces;
   for (const Tensor& x : arrays) pieces.push_back(split_tokens(x, num_chunks));
-  const TensorType scalar{arrays[0].dtype() == DType::f64 ? DType::f64 : DType::f32, {}};
+  const TensorType scalar{wide_dtype(arrays[0].dtype()), {}};
   Context& here = Context::current();
   Collected* outer = &here.collected();
   const auto step = [&](const Tensor& index, const LossSum& sums, const std::vector<Tensor>& piece) {
@@ -51,10 +51,6 @@ LossSum chunked_loss(const std::vector<Tensor>& arrays, int64_t num_chunks,
   }
   here.collect_stacked(collected);
   return sums;
-}
-
-Tensor live_tokens(const Tensor& labels) {
-  return reduce_sum(convert(greater_equal(labels, zeros_like(labels)), DType::f32), {1});
 }
 
 }  // namespace tenon

@@ -15,7 +15,4 @@ namespace tenon {
 LossSum chunked_loss(const std::vector<Tensor>& arrays, int64_t num_chunks,
                      const std::function<LossSum(const std::vector<Tensor>& pieces)>& loss);
 
-// f32 [B]: how many of the labels i32 [B,T] count (aren't below 0).
-Tensor live_tokens(const Tensor& labels);
-
 }  // namespace tenon

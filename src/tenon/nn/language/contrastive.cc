@@ -6,6 +6,8 @@
 #include "tenon/ir/ops.h"
 #include "tenon/nn/batch.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/language/embed_tokens.h"
+#include "tenon/nn/language/fill.h"
 
 namespace tenon {
 
@@ -24,12 +26,9 @@ namespace {
 constexpr double kHidden = -1e30;
 const PartitionSpec kByExample = {{"data", "expert", "fsdp"}, {}};
 
-Tensor wide(const Tensor& x) { return convert(x, x.dtype() == DType::f64 ? DType::f64 : DType::f32); }
-
 // -log softmax(logits)[i] of each row i of logits [B,B].
 Tensor matching_loss(const Tensor& logits, const Tensor& diagonal) {
-  const Tensor top = stop_gradient(max_keep(logits, {1}));
-  return log(reduce_sum(exp(logits - top), {1})) + squeeze(top, 1) - diagonal;
+  return squeeze(log_sum_exp_keep(logits), 1) - diagonal;
 }
 
 }  // namespace
@@ -37,7 +36,7 @@ Tensor matching_loss(const Tensor& logits, const Tensor& diagonal) {
 LossSum contrastive_loss(const Tensor& a, const Tensor& b, const Tensor& live, const Tensor& scale) {
   const int64_t B = a.dim(0);
   const DotDims dims{{}, {}, {1}, {1}};
-  const Tensor x = wide(a), y = wide(b);
+  const Tensor x = widen(a), y = widen(b);
   const Tensor near = shard(dot_general(x, y, dims), kByExample) * broadcast_to(convert(scale, x.dtype()), {B, B});
   const Tensor hidden = full_like(near, kHidden);
   const Tensor diagonal = reduce_sum(x * y, {1}) * broadcast_to(convert(scale, x.dtype()), {B});
@@ -64,34 +63,25 @@ void TextEncoder::Config::check(Checker& c) const {
 TextEncoder::TextEncoder(const Config& c)
     : Module(c),
       activation_partition_(c.activation_partition),
-      embedding_(this, "embedding", c.embedding,
-                 [&](Embedding::Config& e) {
-                   e.vocab_size = c.vocab_size;
-                   e.embedding_dim = c.model_dim;
-                 }),
-      encoder_(this, "encoder", c.encoder, [&](Decoder::Config& d) { d.input_dim = c.model_dim; }),
+      embedding_(this, "embedding", c.embedding, vocab_by_dim(c.vocab_size, c.model_dim)),
+      encoder_(this, "encoder", c.encoder, of_dim(c.model_dim)),
       projection_(this, "projection", c.projection, [&](Linear::Config& l) {
         l.input_dim = c.model_dim;
         l.output_dim = c.embedding_dim ? *c.embedding_dim : c.model_dim.value();
       }) {
   if (!c.position_embedding) return;
-  position_embedding_.emplace(this, "position_embedding", *c.position_embedding,
-                              [&](PositionEmbedding::Config& p) { p.input_dim = c.model_dim; });
+  position_embedding_.emplace(this, "position_embedding", *c.position_embedding, of_dim(c.model_dim));
 }
 
 Tensor TextEncoder::forward(const Tensor& ids, const Tensor& live) const {
   const SequenceInfo info{iota(ids.type(), 1), convert(live, DType::i32), {}};
-  Tensor x = embedding_(ids);
-  if (position_embedding_) {
-    position_embedding_->call(&PositionEmbedding::check_length, ids.dim(1));
-    x = x + (*position_embedding_)(info.positions);
-  }
-  const Tensor states = wide(encoder_(shard(x, activation_partition_), info));
+  const Tensor x = embed_texts(embedding_, position_embedding_, ids, info.positions);
+  const Tensor states = widen(encoder_(shard(x, activation_partition_), info));
   const Tensor shown = broadcast_to(expand_dims(live, 2), states.dims());
   const Tensor sum = reduce_sum(select(shown, states, zeros_like(states)), {1});
   const Tensor count = reduce_sum(convert(live, states.dtype()), {1});
   const Tensor tokens = expand_dims(maximum(count, full_like(count, 1)), 1);
-  const Tensor y = wide(projection_(convert(sum / broadcast_to(tokens, sum.dims()), x.dtype())));
+  const Tensor y = widen(projection_(convert(sum / broadcast_to(tokens, sum.dims()), x.dtype())));
   const Tensor squares = sum_keep(y * y, {1});
   return y * rsqrt(maximum(squares, full_like(squares, 1e-24)));
 }
@@ -119,13 +109,12 @@ Tensor ContrastivePairs::encode(const Tensor& ids, const Tensor& live, bool seco
 }
 
 Tensor ContrastivePairs::encode(const Nest& batch, bool second) const {
-  const Tensor& segments = token_array(batch, "segment_ids", "input_ids");
-  return encode(token_array(batch, "input_ids", "input_ids"), greater(segments, zeros_like(segments)), second);
+  const Tensor& segments = token_array(batch, "segment_ids");
+  return encode(token_array(batch, "input_ids"), greater(segments, zeros_like(segments)), second);
 }
 
 LossSum ContrastivePairs::forward(const Nest& batch) const {
-  const Tensor &ids = token_array(batch, "input_ids", "input_ids"),
-               &segments = token_array(batch, "segment_ids", "input_ids");
+  const Tensor &ids = token_array(batch, "input_ids"), &segments = token_array(batch, "segment_ids");
   const int64_t T = ids.dim(1);
   if (T % 2 != 0) {
     throw Error(ErrorCode::shape_mismatch, "rows are cut into two halves")

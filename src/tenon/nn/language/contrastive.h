@@ -67,6 +67,8 @@ class ContrastivePairs final : public Model {
   // batch: input_ids and segment_ids (0: padding), i32 [B,T], T even. The weight is the number of pairs; a row with an
   // empty half is none. Gives the summary "temperature".
   LossSum forward(const Nest& batch) const override;
+  std::string_view unit() const override { return "pairs"; }
+  std::string_view headline() const override { return "accuracy"; }
   bool mixes_examples() const override { return true; }
   // [B,E]: the vectors of whole rows, as first (or second) halves are read.
   Tensor encode(const Nest& batch, bool second) const;

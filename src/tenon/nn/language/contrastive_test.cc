@@ -113,6 +113,16 @@ TEST(ContrastivePairs, TemperatureHasALeast) {
   EXPECT_NEAR(run(model, state, batch()).at("temperature").as_double(0), 0.01, 1e-6);
 }
 
+TEST(ContrastivePairs, CountsPairs) {
+  const ContrastivePairs model(config());
+  EXPECT_EQ(model.unit(), "pairs");
+  const Values got = evaluate(initial_values(model, 3), batch(), [&](const Nest& s, const Nest& b) {
+    const auto out = functional(model, &Model::forward, s, Tensor(), false, b);
+    return Nest{{"x", out.collected.summaries.at(std::string(model.headline())).value}};
+  });
+  EXPECT_NEAR(std::remainder(got.at("x").as_double(0) * 3, 1), 0, 1e-6);  // so many of three
+}
+
 TEST(ContrastivePairs, MistakesAreNamed) {
   const ContrastivePairs model(config());
   auto error = error_of([&] { run(model, initial_values(model, 3), packed_batch({{7}, {5}}, 11, 1)); });

@@ -12,18 +12,7 @@ TENON_MODULE(DistilledLm, LanguageModel, "learns from the labels and from a teac
              {"student", "what is trained, evaluated and writes"},
              {"teacher", "what it learns from; its parameters come with init_from.into = \"teacher\" and stay"},
              {"temperature", "both models' logits are divided by it where they are compared"},
-             {"soft_weight", "the teacher's part in the loss; the rest is the student's own loss"},
-             {"loss_chunks", "pieces along T in which logits are made, to save memory"})
-
-namespace {
-
-Tensor log_softmax(const Tensor& logits, double temperature) {
-  const Tensor x = convert(logits, logits.dtype() == DType::f64 ? DType::f64 : DType::f32) * (1 / temperature);
-  const Tensor shifted = x - stop_gradient(max_keep(x, {-1}));
-  return shifted - log(sum_keep(exp(shifted), {-1}));
-}
-
-}  // namespace
+             {"soft_weight", "the teacher's part in the loss; the rest is the student's own loss"})
 
 DistilledLm::Config::Config() : student(CausalLm::Config{}), teacher(CausalLm::Config{}) {}
 
@@ -31,14 +20,13 @@ void DistilledLm::Config::check(Checker& c) const {
   c.positive("vocab_size", vocab_size);
   c.positive("temperature", temperature);
   c.require(soft_weight >= 0 && soft_weight <= 1, "soft_weight", "must be from 0 to 1");
-  c.positive("loss_chunks", loss_chunks);
 }
 
 DistilledLm::DistilledLm(const Config& c)
     : LanguageModel(c),
       temperature_(c.temperature),
       soft_weight_(c.soft_weight),
-      loss_chunks_(c.loss_chunks),
+      loss_chunks_(c.student->loss_chunks),
       student_(this, "student", c.student, [&](CausalLm::Config& m) { m.vocab_size = c.vocab_size; }),
       teacher_(this, "teacher", c.teacher, [&](CausalLm::Config& m) { m.vocab_size = c.vocab_size; }) {
   freeze("teacher");
@@ -52,15 +40,16 @@ DistilledLm::DistilledLm(const Config& c)
 
 LossSum DistilledLm::forward(const Nest& batch) const {
   if (!is_training()) return student_(batch);
-  const Tensor& labels = token_array(batch, "target_labels", "input_ids");
+  const Tensor& labels = token_array(batch, "target_labels");
   const Tensor taught = stop_gradient(teacher_.call_evaluating(&CausalLm::hidden_states, batch));
   const std::vector<Tensor> arrays{student_.call(&CausalLm::hidden_states, batch), taught, labels};
+  const auto told = [&](const Tensor& logits) { return log_softmax(widen(logits) * (1 / temperature_)); };
   const LossSum loss = chunked_loss(arrays, loss_chunks_, [&](const std::vector<Tensor>& piece) {
     const Tensor logits = student_.call(&CausalLm::hidden_logits, piece[0]);
     const Tensor wanted = stop_gradient(teacher_.call_evaluating(&CausalLm::hidden_logits, piece[1]));
     const LossSum hard = student_.call(&CausalLm::token_loss, logits, piece[2]);
-    const Tensor target = log_softmax(wanted, temperature_);
-    const Tensor divergence = reduce_sum(exp(target) * (target - log_softmax(logits, temperature_)), {-1});
+    const Tensor target = told(wanted);
+    const Tensor divergence = reduce_sum(exp(target) * (target - told(logits)), {-1});
     const Tensor live = greater_equal(piece[2], zeros_like(piece[2]));
     const Tensor soft = sum_all(select(live, divergence, zeros_like(divergence))) * (temperature_ * temperature_);
     const Tensor at_least_one = maximum(hard.weight, full_like(hard.weight, 1));

@@ -4,6 +4,7 @@
 
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
+#include "tenon/ir/testing/errors.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/testing/tiny_lm.h"
 
@@ -64,6 +65,39 @@ TEST(DistilledLm, TheTeacherDrawsNothing) {
     });
   };
   EXPECT_EQ(loss(1), loss(2));
+}
+
+// Of all arrays, generation reads the student's alone.
+TEST(DistilledLm, WritesWithoutTheTeacher) {
+  const DistilledLm model(config());
+  Values state = initial_values(model, 3), students;
+  std::erase_if(state, [&](const auto& array) { return !model.writes_with(array.first); });
+  for (const auto& [name, value] : state) students.emplace(name.substr(8), value);
+  const auto logits = [&](const LanguageModel& m, const Values& s) {
+    return evaluate(s, batch(), [&](const Nest& params, const Nest& b) {
+      const Nest cache =
+          functional(m, &LanguageModel::init_cache, params, Tensor(), false, int64_t{2}, int64_t{8}).result;
+      const Tensor start = zeros({DType::i32, {}}), last = full_like(start, 4);
+      const auto out = functional(m, &LanguageModel::extend_step, params, Tensor(), false, cache,
+                                  slice_dim(b.at("input_ids"), 1, 0, 5), start, last);
+      return Nest{{"logits", out.result.second}};
+    });
+  };
+  EXPECT_EQ(logits(model, state), logits(CausalLm(tiny_lm(StackForm::scan)), students));
+}
+
+TEST(DistilledLm, TheStudentsPiecesGiveOneLoss) {
+  DistilledLm::Config c = config();
+  const Values state = initial_values(DistilledLm(c), 3);
+  const auto loss = [&](int64_t chunks) {
+    c.student.as<CausalLm>().loss_chunks = chunks;
+    const DistilledLm model(c);
+    return evaluate(state, batch(), [&](const Nest& s, const Nest& b) {
+      return Nest{{"sum", functional(model, &Model::forward, s, Tensor(), true, b).result.sum}};
+    });
+  };
+  EXPECT_NEAR(loss(4).at("sum").as_double(0), loss(1).at("sum").as_double(0), 1e-4);
+  EXPECT_THAT(error_of([&] { loss(3); })->what(), testing::HasSubstr("loss_chunks=3"));
 }
 
 // A teacher like the student has nothing to say beyond the labels.

@@ -44,12 +44,10 @@ class EncoderDecoder final : public Model {
                                       const Tensor& last) const;
 
  private:
-  using Positions = std::optional<Child<PositionEmbedding>>;
-  Tensor embed(const Positions& by_position, const Tensor& ids, const Tensor& positions) const;
   Tensor hidden(const Nest& batch) const;
   PartitionSpec activation_partition_, logits_partition_;
   Child<Embedding> embedding_;
-  Positions source_positions_, target_positions_;
+  std::optional<Child<PositionEmbedding>> source_positions_, target_positions_;
   Child<Decoder> encoder_, decoder_;
   Child<LmHead> head_;
   Child<TokenLoss> loss_;

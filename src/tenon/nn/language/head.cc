@@ -4,6 +4,7 @@
 #include "tenon/ir/ops.h"
 #include "tenon/nn/basic/embedding.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/language/fill.h"
 
 namespace tenon {
 
@@ -30,15 +31,14 @@ CappedHead::Config::Config() : head(TiedHead::Config{}) {}
 void CappedHead::Config::check(Checker& c) const { c.positive("cap", cap); }
 
 CappedHead::CappedHead(const Config& config)
-    : LmHead(config), cap_(config.cap), head_(this, "head", config.head, [&](LmHead::Config& h) {
-        h.input_dim = config.input_dim;
-        h.vocab_size = config.vocab_size;
-      }) {}
+    : LmHead(config),
+      cap_(config.cap),
+      head_(this, "head", config.head, head_of(config.vocab_size, config.input_dim)) {}
 
 // In f32 at least: near the cap logits of lower precision become equal.
 Tensor CappedHead::forward(const Tensor& x) const {
   const Tensor logits = head_(x);
-  return tanh(convert(logits, logits.dtype() == DType::f64 ? DType::f64 : DType::f32) * (1 / cap_)) * cap_;
+  return tanh(widen(logits) * (1 / cap_)) * cap_;
 }
 
 TransformedHead::Config::Config() : linear(Linear::Config{}), norm(LayerNorm::Config{}), head(TiedHead::Config{}) {
@@ -57,11 +57,8 @@ TransformedHead::TransformedHead(const Config& config)
                 l.input_dim = config.input_dim;
                 l.output_dim = config.input_dim;
               }),
-      norm_(this, "norm", config.norm, [&](Norm::Config& n) { n.input_dim = config.input_dim; }),
-      head_(this, "head", config.head, [&](LmHead::Config& h) {
-        h.input_dim = config.input_dim;
-        h.vocab_size = config.vocab_size;
-      }) {
+      norm_(this, "norm", config.norm, of_dim(config.input_dim)),
+      head_(this, "head", config.head, head_of(config.vocab_size, config.input_dim)) {
   if (config.bias) bias_.emplace(this, "bias", Dims{*config.vocab_size}, ParamSpec{{"model"}, Constant{0}, 0});
 }
 

@@ -32,8 +32,7 @@ struct Live {
 }  // namespace
 
 LossSum CrossEntropy::forward(const Tensor& logits, const Tensor& labels) const {
-  const DType wide_dtype = logits.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const Tensor wide = convert(logits, wide_dtype);
+  const Tensor wide = widen(logits);
   const int64_t vocab_size = wide.dim(-1);
   const Tensor top = stop_gradient(max_keep(wide, {-1}));
   const Tensor shifted = wide - top;
@@ -44,11 +43,11 @@ LossSum CrossEntropy::forward(const Tensor& logits, const Tensor& labels) const 
   const Tensor inside = less(labels, full_like(labels, static_cast<double>(vocab_size)));
   const Tensor plain = select(inside, log_sum - picked, full_like(log_sum, std::nan("")));
   Live live{greater_equal(labels, zeros_like(labels)), {}};
-  live.count = sum_all(convert(live.mask, wide_dtype));
+  live.count = sum_all(convert(live.mask, wide.dtype()));
   if (!is_training()) {
     // The label's logit is the largest, or one of them.
     const Tensor none = zeros_like(picked);
-    live.summarize("accuracy", live.sum(select(inside, convert(equal(picked, none), wide_dtype), none)));
+    live.summarize("accuracy", live.sum(select(inside, convert(equal(picked, none), wide.dtype()), none)));
     return {live.sum(plain), live.count};
   }
   Tensor loss = plain;
@@ -62,6 +61,10 @@ LossSum CrossEntropy::forward(const Tensor& logits, const Tensor& labels) const 
   }
   if (loss.id() != plain.id()) live.summarize("cross_entropy", live.sum(plain));
   return {live.sum(loss), live.count};
+}
+
+Tensor live_tokens(const Tensor& labels) {
+  return reduce_sum(convert(greater_equal(labels, zeros_like(labels)), DType::f32), {1});
 }
 
 }  // namespace tenon

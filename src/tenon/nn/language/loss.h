@@ -17,7 +17,8 @@ class TokenLoss : public Module {
 };
 
 // -log softmax(logits)[label], in f32. In training, two terms may be added, which summaries then leave out of
-// "cross_entropy"; evaluations measure without them.
+// "cross_entropy"; evaluations measure without them, and give the summary "accuracy": how often the label's logit is
+// the largest.
 class CrossEntropy final : public TokenLoss {
  public:
   struct Config : TokenLoss::Config {
@@ -36,5 +37,8 @@ class CrossEntropy final : public TokenLoss {
  private:
   double label_smoothing_, z_loss_;
 };
+
+// f32 [B]: how many of the labels i32 [B,T] count (aren't below 0).
+Tensor live_tokens(const Tensor& labels);
 
 }  // namespace tenon

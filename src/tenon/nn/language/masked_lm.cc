@@ -8,6 +8,8 @@
 #include "tenon/nn/batch.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
 #include "tenon/nn/language/chunked_loss.h"
+#include "tenon/nn/language/embed_tokens.h"
+#include "tenon/nn/language/fill.h"
 
 namespace tenon {
 
@@ -23,8 +25,6 @@ TENON_MODULE(MaskedLm, Model, "predicts tokens that are hidden from it; Devlin e
              {"loss_chunks", "pieces along T in which logits are made, to save memory"})
 
 namespace {
-
-const Tensor& input(const Nest& batch, const char* name) { return token_array(batch, name, "input_ids"); }
 
 // i1: whether an element of `ids` is one of these.
 Tensor is_any(const Tensor& ids, const std::vector<int64_t>& tokens) {
@@ -54,6 +54,11 @@ void MaskedLm::Config::check(Checker& c) const {
   }
   c.require(std::all_of(kept_tokens.begin(), kept_tokens.end(), [](int64_t token) { return token >= 0; }),
             "kept_tokens", "must be tokens, from 0 on");
+  if (vocab_size.is_set()) {
+    const auto below_size = [&](int64_t token) { return token < *vocab_size; };
+    c.require(std::all_of(kept_tokens.begin(), kept_tokens.end(), below_size), "kept_tokens",
+              "must be below vocab_size");
+  }
   c.require(mask_rate > 0 && mask_rate <= 1, "mask_rate", "must be above 0 and at most 1");
   c.require(shown_as_mask >= 0 && shown_as_mask <= 1, "shown_as_mask", "must be from 0 to 1");
   c.require(shown_as_random >= 0 && shown_as_mask + shown_as_random <= 1 + 1e-9, "shown_as_random",
@@ -71,31 +76,21 @@ MaskedLm::MaskedLm(const Config& c)
       loss_chunks_(c.loss_chunks),
       activation_partition_(c.activation_partition),
       logits_partition_(c.logits_partition),
-      embedding_(this, "embedding", c.embedding,
-                 [&](Embedding::Config& e) {
-                   e.vocab_size = c.vocab_size;
-                   e.embedding_dim = c.model_dim;
-                 }),
-      encoder_(this, "encoder", c.encoder, [&](Decoder::Config& d) { d.input_dim = c.model_dim; }),
-      head_(this, "head", c.head,
-            [&](LmHead::Config& h) {
-              h.vocab_size = c.vocab_size;
-              h.input_dim = c.model_dim;
-            }),
+      embedding_(this, "embedding", c.embedding, vocab_by_dim(c.vocab_size, c.model_dim)),
+      encoder_(this, "encoder", c.encoder, of_dim(c.model_dim)),
+      head_(this, "head", c.head, head_of(c.vocab_size, c.model_dim)),
       loss_(this, "loss", c.loss) {
   share("embedding", "embedding");
   if (c.position_embedding) {
-    position_embedding_.emplace(this, "position_embedding", *c.position_embedding,
-                                [&](PositionEmbedding::Config& p) { p.input_dim = c.model_dim; });
+    position_embedding_.emplace(this, "position_embedding", *c.position_embedding, of_dim(c.model_dim));
   }
   if (c.embedding_norm) {
-    embedding_norm_.emplace(this, "embedding_norm", *c.embedding_norm,
-                            [&](Norm::Config& n) { n.input_dim = c.model_dim; });
+    embedding_norm_.emplace(this, "embedding_norm", *c.embedding_norm, of_dim(c.model_dim));
   }
 }
 
 Nest MaskedLm::hide(const Nest& batch) const {
-  const Tensor &ids = input(batch, "input_ids"), &segments = input(batch, "segment_ids");
+  const Tensor &ids = token_array(batch, "input_ids"), &segments = token_array(batch, "segment_ids");
   const Tensor key = is_training() ? rng("mask") : make_key(0);
   const auto uniform = [&](const char* draw) { return random_uniform(fold_in(key, draw), ids.dims(), DType::f32); };
   // Behind a barrier: XLA's CPU compiler would compute the draws anew in everything that reads them, and take forever.
@@ -115,23 +110,15 @@ Nest MaskedLm::hide(const Nest& batch) const {
 }
 
 Tensor MaskedLm::hidden(const Nest& batch) const {
-  const SequenceInfo info{input(batch, "positions"), input(batch, "segment_ids"), {}};
-  const Tensor& ids = input(batch, "input_ids");
-  Tensor x = embedding_(ids);
-  if (position_embedding_) {
-    position_embedding_->call(&PositionEmbedding::check_length, ids.dim(1));
-    x = x + (*position_embedding_)(info.positions);
-  }
+  const SequenceInfo info{token_array(batch, "positions"), token_array(batch, "segment_ids"), {}};
+  const Tensor x = embed_texts(embedding_, position_embedding_, token_array(batch, "input_ids"), info.positions);
   return encoder_(shard(embedding_norm_ ? (*embedding_norm_)(x) : x, activation_partition_), info);
 }
 
-Tensor MaskedLm::logits(const Nest& batch) const {
-  const Tensor logits = head_(hidden(batch));
-  return convert(logits, logits.dtype() == DType::f64 ? DType::f64 : DType::f32);
-}
+Tensor MaskedLm::logits(const Nest& batch) const { return widen(head_(hidden(batch))); }
 
 LossSum MaskedLm::hidden_loss(const Nest& batch) const {
-  const Tensor& labels = input(batch, "target_labels");
+  const Tensor& labels = token_array(batch, "target_labels");
   const LossSum loss = chunked_loss({hidden(batch), labels}, loss_chunks_, [&](const std::vector<Tensor>& piece) {
     return loss_(shard(head_(piece[0]), logits_partition_), piece[1]);
   });

@@ -43,6 +43,7 @@ class MaskedLm final : public Model {
   explicit MaskedLm(const Config& config);
   // batch: input_ids, segment_ids (0: padding), positions, all i32 [B,T]. Tokens see their segment, both ways.
   LossSum forward(const Nest& batch) const override;
+  std::string_view headline() const override { return "loss.accuracy"; }
   // The batch with tokens hidden: other input_ids, and target_labels that are -1 where nothing is hidden.
   Nest hide(const Nest& batch) const;
   // The loss of such a batch, and its logits [B,T,V] in f32 (f64 when computed so).

@@ -122,12 +122,27 @@ TEST(MaskedLm, LooksBothWays) {
   EXPECT_EQ(a[17 * kVocab], b[17 * kVocab]);
 }
 
+TEST(MaskedLm, SumsUpInItsAccuracy) {
+  const MaskedLm model(config());
+  const Values got = evaluate(initial_values(model, 5), batch(4, 100), [&](const Nest& s, const Nest& b) {
+    const auto out = functional(model, &Model::forward, s, Tensor(), false, b);
+    return Nest{{"x", out.collected.summaries.at(std::string(model.headline())).value}};
+  });
+  EXPECT_GE(got.at("x").as_double(0), 0);
+  EXPECT_LT(got.at("x").as_double(0), 0.2);  // it hasn't learned
+}
+
 TEST(MaskedLm, MistakesAreNamed) {
   MaskedLm::Config c = config();
   c.mask_token = kVocab;
   auto error = error_of([&] { Slot<Model>(c).build(); });
   ASSERT_TRUE(error);
   EXPECT_THAT(error->what(), testing::HasSubstr("mask_token: must be below vocab_size"));
+  c = config();
+  c.kept_tokens = {kBegin, kVocab};
+  error = error_of([&] { Slot<Model>(c).build(); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->what(), testing::HasSubstr("kept_tokens: must be below vocab_size"));
   c = config();
   c.shown_as_random = 0.3;
   error = error_of([&] { Slot<Model>(c).build(); });
