@@ -36,16 +36,16 @@ struct Llama {
   Trainer::Config operator()() const;
 };
 
-// llama1_7b … llama3_405b and a test size of each, and llama_134m; their "-fp8" variants, whose decoders multiply in
-// 8-bit floats; and of the published sizes "-single_host" and "-single_host-fp8": all tokens in smaller batches, for
-// eight devices.
+// llama1_7b … llama3_405b and a test size of each, and llama_134m; of the published sizes "-single_host": all tokens in
+// smaller batches, for eight devices; and of each of these "-fp8", whose decoder multiplies in 8-bit floats, and
+// "-flash", whose attention stays FlashAttention whatever becomes the default.
 void register_llama(ExperimentRegistry& registry);
 
 // Of llama_134m: as many microbatches as leave 32 to 128 sequences for a device.
 std::vector<MeshRule> llama_134m_mesh_rules();
-// What changes with the machine, for models that fit a host (up to 13B), for larger ones, and for 405B.
-std::vector<MeshRule> small_llama_mesh_rules();
-std::vector<MeshRule> large_llama_mesh_rules();
-std::vector<MeshRule> llama_405b_mesh_rules();
+// What changes with the machine, for models of up to 13B, for larger ones, and for 405B.
+std::vector<MeshRule> small_llama_mesh_rules(const Llama& llama);
+std::vector<MeshRule> large_llama_mesh_rules(const Llama& llama);
+std::vector<MeshRule> llama_405b_mesh_rules(const Llama& llama);
 
 }  // namespace tenon

@@ -1,7 +1,16 @@
-// Instance types are named KIND-GENERATION-SIZE, as "tpu-v5p-512" or "gpu-h100-256". The size is that of the vendor's
-// name: TensorCores of v4 and v5p, which have two a chip; else chips, and behind them how many such slices.
+// Mesh rules of the Llamas: tables of kinds of machines (machines.toml), their sizes, and what a model is given there.
+//
+// Rules are those of AXLearn's Fuji models where it has one for the kind of machine (Lee et al. 2025, "AXLearn:
+// Modular, Hardware-Agnostic Large Model Training"; apple/axlearn, experiments/text/gpt/fuji.py); "published" means
+// these. Their meshes, and what they keep of a layer, are taken over; where a published rule gives a mesh alone,
+// AXLearn's default keeps the products of attention. Into how many microbatches a batch falls, and all that isn't
+// called published, is this project's own, by arithmetic: parameters, what the optimizer keeps, gradients and what is
+// kept of the layers leave room (llama_rules_test.cc).
 #include "tenon/experiments/llama.h"
+#include "tenon/experiments/mesh_rule_list.h"
+#include "tenon/nn/dot/quantized_dot.h"
 #include "tenon/nn/modifiers.h"
+#include "tenon/nn/parallel_modifiers.h"
 #include "tenon/trainer/modifiers.h"
 
 namespace tenon {
@@ -11,93 +20,151 @@ SetRemat keep(RematPolicy policy) { return {.module = "TransformerLayer", .polic
 // The products of attention.
 SaveTags attention() { return {.device = {"q_proj", "k_proj", "v_proj", "context", "o_proj"}}; }
 SaveTags attention_offloaded() { return {.host = attention().device}; }
+SaveTags qkv() { return {.device = {"q_proj", "k_proj", "v_proj"}}; }
+SaveTags qkv_and_linear1() { return {.device = {"q_proj", "k_proj", "v_proj", "gate", "up"}}; }
 // All products, in host memory.
 SaveTags dots_offloaded() { return {.host = {"q_proj", "k_proj", "v_proj", "context", "o_proj", "gate", "up"}}; }
 
-MeshRule rule(std::string instance, std::vector<Modifier> modifiers) {
-  return {.instance = std::move(instance), .modifiers = std::move(modifiers)};
+// Kinds. Slices of v5e and tpu7x have two names; GPUs and Trainium go by the cloud's machine or by the chip.
+constexpr const char* kV4 = "tpu-v4";
+constexpr const char* kV5e = "tpu-(v5e|v5litepod)";
+constexpr const char* kV6e = "tpu-v6e";
+constexpr const char* kV5p = "tpu-v5p";
+constexpr const char* k7x = "tpu-(7x|tpu7x)";
+constexpr const char* kP5 = "gpu-(p5\\.48xlarge|p4de\\.24xlarge|h100|a100)";
+constexpr const char* kA3 = "gpu-(a3-(high|mega|ultra)gpu-8g|p5en\\.48xlarge|h200)";
+constexpr const char* kA4 = "gpu-(a4-highgpu-8g|p6-b200\\.48xlarge|b200|mi300x)";
+constexpr const char* kAllGpus =
+    "gpu-(p5\\.48xlarge|p4de\\.24xlarge|h100|a100|a3-(high|mega|ultra)gpu-8g|p5en\\.48xlarge|h200|a4-highgpu-8g|"
+    "p6-b200\\.48xlarge|b200|mi300x)";
+constexpr const char* kTrn2 = "neuron-(trn2n?\\.48xlarge|trn2)";
+
+constexpr int64_t kMostGpus = 16384, kMostCores = 8192, kMostChips = 4096;
+
+MeshConfig shared_by(int64_t fsdp) { return {.data = -1, .fsdp = fsdp}; }
+MeshConfig shared_by_all(int64_t model = 1) { return {.data = 1, .fsdp = -1, .model = model}; }
+
+MeshRule on_cpus() { return {.instance = std::string("cpu-.*"), .modifiers = {SetMesh{{.data = -1}}}}; }
+
+bool is_larger_than_7b(const Llama& llama) { return llama.num_layers * llama.model_dim > 32 * 4096; }
+
+// The two rules of the paper's appendix A, word for word, for who chooses them by name.
+void add_rules_of_the_paper(const Llama& llama, MeshRuleList& list) {
+  list.add(
+      {.instance = std::string("paper-tpu-v5e-256-[0-9]+"),
+       .modifiers = {SetMesh{shared_by(256)}, keep(dots_offloaded()), UseDot{Int8Dot::Config{}, "model.decoder"}}});
+  if (llama.num_heads % 8 != 0) return;
+  Fp8Dot::Config fp8;
+  fp8.history = 128;
+  list.add({.instance = std::string("paper-gpu-h100-[0-9]+"),
+            .modifiers = {SetMesh{shared_by_all(8)}, keep(attention()), UseDot{fp8, "model.decoder"}}});
 }
 
-// "(8|16|32)": the powers of two from one to another, each of them divided by smaller ones.
-std::string sizes(int64_t from, int64_t to) {
-  std::string out = "(" + std::to_string(from);
-  for (int64_t size = 2 * from; size <= to; size *= 2) out += "|" + std::to_string(size);
-  return out + ")";
+void add_small_tpus(const Llama& llama, MeshRuleList& list) {
+  const bool is_8b = llama.num_kv_heads.has_value();
+  const bool is_larger = is_larger_than_7b(llama);
+  const int64_t tokens = is_larger ? 8192 : 16384;
+  // Published; its devices are chips, of two of ours.
+  list.add(kV4, powers_of_two(1024, 2048),
+           {{.data = -1, .fsdp = is_larger ? 32 : 16, .model = 2}, tokens / 2, {keep(attention())}});
+  // Published: one sequence of 4096 tokens at a time, two slices two; four slices keep products on the devices, where
+  // there is room.
+  const bool has_room = !is_larger && llama.sequence_length <= 4096;
+  list.add(kV5e, slices(256, 256, {1}), {shared_by(256), 4096, {keep(dots_offloaded())}});
+  list.add(kV5e, slices(256, 256, {2}), {shared_by(256), 8192, {keep(dots_offloaded())}});
+  list.add(kV5e, slices(256, 256, {4, 8, 16}),
+           {shared_by(256), 4096, {keep(has_room ? RematPolicy(SaveDots{}) : RematPolicy(dots_offloaded()))}});
+  // Published for two to eight slices of 7B.
+  list.add(kV6e, slices(256, 256, {1, 2, 4, 8, 16}), {shared_by(256), tokens, {keep(attention_offloaded())}});
+  // Published, from 64 chips of two cores.
+  std::vector<MachineSize> v5p = powers_of_two(128, kMostCores, 2);
+  for (const int64_t size : {512, 1024, 2048}) {
+    for (const MachineSize& more : slices(size, size / 2, {2, 4, 8})) v5p.push_back(more);
+  }
+  list.add(kV5p, powers_of_two(is_larger ? 16 : 8, 64, 2), {shared_by_all(), tokens, {keep(attention())}});
+  list.add(kV5p, v5p,
+           is_8b ? MachineLayout{shared_by(8), 2 * tokens, {keep(attention())}}
+                 : MachineLayout{shared_by(64), tokens, {keep(SaveDots{})}});
+  list.add(k7x, powers_of_two(8, 32), {shared_by_all(), tokens, {keep(attention())}});
+  list.add(k7x, powers_of_two(64, kMostChips), {shared_by(64), tokens, {keep(attention())}});
 }
 
-// Sizes that a mesh with a fixed axis doesn't divide: all devices share the parameters.
-SetMesh all_share() { return {{.data = 1, .fsdp = -1}}; }
-
-constexpr int64_t kMaxGpus = 16384, kMaxCores = 16384;
-constexpr const char* kHopper = "gpu-(p5\\.48xlarge|p4de\\.24xlarge|a3-.*|h100)-";
-constexpr const char* kBlackwell = "gpu-(a4-.*|b200)-";
-constexpr const char* kOtherSizes = "gpu-(p5\\.48xlarge|p4de\\.24xlarge|a3-.*|h100|a4-.*|b200)-[0-9]+";
+void add_large_tpus(const Llama& llama, MeshRuleList& list) {
+  const int64_t tokens = llama.num_kv_heads ? 8192 : 4096;
+  // Published for four slices. Rows of more than 4096 tokens leave no room for the inputs of the layers.
+  list.add(
+      kV5e, slices(256, 256, {1, 2, 4, 8, 16}),
+      llama.sequence_length <= 4096
+          ? MachineLayout{shared_by(256), 4096, {keep(dots_offloaded())}}
+          : MachineLayout{{.data = -1, .fsdp = 64, .model = 4}, 4096, {SequenceParallel{}, keep(dots_offloaded())}});
+  // Published for one slice, four and eight.
+  list.add(kV6e, slices(256, 256, {1, 2, 4, 8, 16}), {shared_by(256), 4096, {keep(attention_offloaded())}});
+  // Published; slices beyond one repeat the parameters.
+  list.add(kV5p, powers_of_two(64, kMostCores, 2), {shared_by_all(), tokens, {keep(qkv())}});
+  for (const int64_t size : {512, 1024, 2048}) {
+    list.add(kV5p, slices(size, size / 2, {2, 4, 8}), {shared_by(size / 2), tokens, {keep(qkv())}});
+  }
+  // Published for 128 and 256.
+  list.add(k7x, powers_of_two(32, 64), {shared_by_all(), tokens, {keep(qkv())}});
+  list.add(k7x, powers_of_two(128, kMostChips), {shared_by(128), tokens, {keep(qkv())}});
+}
 
 }  // namespace
 
 std::vector<MeshRule> llama_134m_mesh_rules() {
-  const std::string kind = "(tpu|gpu)-.*-";
-  return {rule(kind + "1", {AccumulateGradients{4}}), rule(kind + "2", {AccumulateGradients{2}}),
-          rule(kind + "[48]", {AccumulateGradients{1}})};
-}
-
-std::vector<MeshRule> small_llama_mesh_rules() {
-  return {
-      rule("tpu-v4-(1024|2048)", {SetMesh{{.data = -1, .fsdp = 16}}}),
-      rule("tpu-v5e-256", {SetMesh{{.data = -1, .fsdp = 256}}, keep(dots_offloaded()), AccumulateGradients{4}}),
-      rule("tpu-v5e-256-[0-9]+", {SetMesh{{.data = -1, .fsdp = 256}}, keep(SaveDots{})}),
-      rule("tpu-v6e-256(-[0-9]+)?", {SetMesh{{.data = -1, .fsdp = 256}}, keep(attention_offloaded())}),
-      // 64 chips of two cores.
-      rule("tpu-v5p-" + sizes(128, kMaxCores) + "(-[0-9]+)?", {SetMesh{{.data = -1, .fsdp = 64}}, keep(attention())}),
-      rule("tpu-v5p-[0-9]+", {all_share(), keep(attention())}),
-      rule(kHopper + sizes(8, kMaxGpus), {SetMesh{{.data = -1, .fsdp = 8}}, keep(attention())}),
-      rule(kBlackwell + sizes(8, kMaxGpus), {SetMesh{{.data = -1, .fsdp = 8}}, keep(attention())}),
-      rule(kOtherSizes, {all_share(), keep(attention())}),
-      rule("neuron-trn2-" + sizes(4, kMaxGpus), {SetMesh{{.data = 1, .fsdp = -1, .model = 4}}, keep(attention())}),
-      rule("cpu-.*", {SetMesh{{.data = -1}}}),
+  const std::string kind = "(tpu-[a-z0-9]+|gpu-.*)-";
+  const auto microbatches = [&](const char* size, int64_t count) {
+    return MeshRule{.instance = kind + size, .modifiers = {AccumulateGradients{count}}};
   };
+  return {microbatches("1", 4), microbatches("2", 2), microbatches("[48]", 1)};
 }
 
-std::vector<MeshRule> large_llama_mesh_rules() {
-  return {
-      rule("tpu-v5e-256(-[0-9]+)?", {SetMesh{{.data = -1, .fsdp = 256}}, keep(dots_offloaded())}),
-      rule("tpu-v6e-256", {SetMesh{{.data = -1, .fsdp = 256}}, keep(attention_offloaded()), AccumulateGradients{4}}),
-      rule("tpu-v6e-256-[0-9]+", {SetMesh{{.data = -1, .fsdp = 256}}, keep(attention_offloaded())}),
-      rule("tpu-v5p-.*", {all_share(), keep(attention())}),
-      rule("gpu-(p5\\.48xlarge|p4de\\.24xlarge)-" + sizes(128, kMaxGpus),
-           {SetMesh{{.data = -1, .fsdp = 128}}, keep(attention())}),
-      rule("gpu-(a3-.*|h100)-" + sizes(8, kMaxGpus), {SetMesh{{.data = 1, .fsdp = -1, .model = 8}}, keep(attention())}),
-      rule(kBlackwell + sizes(16, kMaxGpus), {SetMesh{{.data = -1, .fsdp = 16}}, keep(attention())}),
-      rule(kOtherSizes, {all_share(), keep(attention())}),
-      rule("neuron-trn2-" + sizes(4, kMaxGpus), {SetMesh{{.data = 1, .fsdp = -1, .model = 4}}, keep(attention())}),
-      rule("cpu-.*", {SetMesh{{.data = -1}}}),
-  };
+std::vector<MeshRule> small_llama_mesh_rules(const Llama& llama) {
+  const int64_t tokens = is_larger_than_7b(llama) ? 8192 : 16384;
+  MeshRuleList list(llama.batch_size, llama.sequence_length);
+  add_small_tpus(llama, list);
+  // Published for 256, 512 and 1024.
+  list.add(kAllGpus, powers_of_two(8, kMostGpus), {shared_by(8), tokens, {keep(attention())}});
+  // Published for 64 machines; the partition specs of its sequence-parallel form.
+  list.add(kTrn2, powers_of_two(16, kMostChips), {shared_by_all(4), tokens, {SequenceParallel{}, keep(attention())}});
+  add_rules_of_the_paper(llama, list);
+  list.add(on_cpus());
+  return list.rules();
 }
 
-namespace {
-
-// One sequence at a time for every `model` devices, nothing kept of a layer but its input. Of each device's memory
-// then take: parameters, two moments and gradients in f32, 16 bytes * 406e9 / devices; and the layers' inputs in bf16,
-// 126 * 8192 * 16384 * 2 bytes = 33.8 GB.
-void add_405b_rules(std::vector<MeshRule>& rules, const std::string& kind, int64_t first_size, int64_t last_size,
-                    int64_t cores_per_device, int64_t model) {
-  constexpr int64_t kSequences = 2048;
-  for (int64_t size = first_size; size <= last_size; size *= 2) {
-    const int64_t fsdp = size / cores_per_device / model;
-    rules.push_back(rule(kind + std::to_string(size), {SetMesh{{.data = 1, .fsdp = -1, .model = model}},
-                                                       keep(SaveNothing{}), AccumulateGradients{kSequences / fsdp}}));
-  }
+std::vector<MeshRule> large_llama_mesh_rules(const Llama& llama) {
+  const int64_t tokens = llama.num_kv_heads ? 8192 : 4096;
+  MeshRuleList list(llama.batch_size, llama.sequence_length);
+  add_large_tpus(llama, list);
+  // Published for 512 and 1024.
+  list.add(kP5, powers_of_two(64, 64), {shared_by_all(), tokens, {keep(attention())}});
+  list.add(kP5, powers_of_two(128, kMostGpus), {shared_by(128), tokens, {keep(attention())}});
+  // Published for 256, 512 and 1024.
+  list.add(kA3, powers_of_two(64, kMostGpus), {shared_by(64), tokens, {keep(attention())}});
+  list.add(kA4, powers_of_two(16, kMostGpus), {shared_by(16), tokens, {keep(attention())}});
+  // Published for 64 machines.
+  list.add(kTrn2, powers_of_two(32, kMostChips),
+           {shared_by_all(4), tokens, {SequenceParallel{}, keep(qkv_and_linear1())}});
+  add_rules_of_the_paper(llama, list);
+  list.add(on_cpus());
+  return list.rules();
 }
 
-}  // namespace
-
-std::vector<MeshRule> llama_405b_mesh_rules() {
-  std::vector<MeshRule> rules;
-  add_405b_rules(rules, "tpu-v5p-", 512, 8192, 2, 4);      // 95 GiB a chip, of two cores
-  add_405b_rules(rules, kHopper, 256, kMaxGpus, 1, 8);     // 80 GB
-  add_405b_rules(rules, kBlackwell, 128, kMaxGpus, 1, 8);  // 180 GB
-  rules.push_back(rule("cpu-.*", {SetMesh{{.data = -1}}}));
-  return rules;
+// One sequence at a time, nothing kept of a layer but its input: 126 * 8192 * 16384 * 2 bytes = 33.8 GB in bf16,
+// besides parameters, moments and gradients in f32, 16 bytes * 406e9 / devices.
+std::vector<MeshRule> llama_405b_mesh_rules(const Llama& llama) {
+  const SetRemat nothing = keep(SaveNothing{});
+  MeshRuleList list(llama.batch_size, llama.sequence_length);
+  // Published.
+  list.add(kV5p, powers_of_two(512, kMostCores, 2), {shared_by_all(), 1, {nothing}});
+  // Published.
+  list.add(k7x, powers_of_two(256, kMostChips), {shared_by(256), 1, {nothing}});
+  list.add("gpu-(p5\\.48xlarge|p4de\\.24xlarge|h100|a100|a3-(high|mega|ultra)gpu-8g|p5en\\.48xlarge|h200)",
+           powers_of_two(256, kMostGpus), {shared_by_all(8), 1, {nothing}});
+  list.add(kA4, powers_of_two(128, kMostGpus), {shared_by_all(8), 1, {nothing}});
+  list.add(kTrn2, powers_of_two(256, kMostChips), {shared_by_all(4), 1, {SequenceParallel{}, nothing}});
+  list.add(on_cpus());
+  return list.rules();
 }
 
 }  // namespace tenon

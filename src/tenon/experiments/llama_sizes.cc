@@ -1,6 +1,8 @@
 // The sizes, with their published hyperparameters. Batches and tokens, published in millions and trillions, are taken
 // as 2^22 or 2^24 tokens and as powers of ten.
+#include "tenon/config/modifiers.h"
 #include "tenon/experiments/llama.h"
+#include "tenon/nn/attention/attention_core.h"
 #include "tenon/nn/dot/quantized_dot.h"
 #include "tenon/nn/modifiers.h"
 
@@ -102,32 +104,47 @@ Llama tiny(Llama llama) {
   return llama;
 }
 
-// The experiment, and its variant with products of 8-bit floats in the decoder.
-void add_with_fp8(ExperimentRegistry& registry, Experiment experiment) {
-  registry.add(experiment);
-  experiment.name += "-fp8";
-  experiment.description += ", with products of 8-bit floats";
-  experiment.modifiers.push_back(UseDot{Fp8Dot::Config{}, "model.decoder"});
-  registry.add(experiment);
+// Attention in blocks, with whatever kernels a platform has for it, set where an experiment has it by default.
+std::vector<Modifier> flash() {
+  const FlashAttention::Config core;
+  return {UseAttention{core}, SetField{.path = "**.core.block_size", .value = Value(core.block_size)},
+          SetField{.path = "kernels.disable", .value = Value(Value::List{})}};
 }
 
+// The experiment, and its variants with products of 8-bit floats in the decoder, and with attention that is set.
+void add_with_variants(ExperimentRegistry& registry, const Experiment& experiment) {
+  registry.add(experiment);
+  Experiment fp8 = experiment;
+  fp8.name += "-fp8";
+  fp8.description += ", with products of 8-bit floats";
+  fp8.modifiers.push_back(UseDot{Fp8Dot::Config{}, "model.decoder"});
+  registry.add(fp8);
+  Experiment pinned = experiment;
+  pinned.name += "-flash";
+  pinned.description += ", with FlashAttention by name";
+  for (Modifier& modifier : flash()) pinned.modifiers.push_back(std::move(modifier));
+  registry.add(pinned);
+}
+
+using RulesOf = std::vector<MeshRule> (*)(const Llama&);
+
 // And the same with batches of one part in `fewer`, for the eight devices of one host.
-void add_with_single_host(ExperimentRegistry& registry, const Experiment& experiment, Llama llama, int64_t fewer) {
-  add_with_fp8(registry, {experiment.name, experiment.description, llama, experiment.mesh_rules});
+void add_with_single_host(ExperimentRegistry& registry, std::string name, std::string description, Llama llama,
+                          RulesOf rules, int64_t fewer) {
+  add_with_variants(registry, {name, description, llama, rules(llama)});
   llama.batch_size /= fewer;
   llama.fsdp = -1;
-  add_with_fp8(registry,
-               {experiment.name + "-single_host", experiment.description + ", with batches for one host", llama});
+  add_with_variants(registry, {name + "-single_host", description + ", with batches for one host", llama});
 }
 
 }  // namespace
 
 void register_llama(ExperimentRegistry& registry) {
   const auto small = [&](const char* name, const char* description, const Llama& llama, int64_t fewer) {
-    add_with_single_host(registry, {name, description, {}, small_llama_mesh_rules()}, llama, fewer);
+    add_with_single_host(registry, name, description, llama, small_llama_mesh_rules, fewer);
   };
   const auto big = [&](const char* name, const char* description, const Llama& llama, int64_t fewer) {
-    add_with_single_host(registry, {name, description, {}, large_llama_mesh_rules()}, llama, fewer);
+    add_with_single_host(registry, name, description, llama, large_llama_mesh_rules, fewer);
   };
   const int64_t longer = kTrillion * 14 / 10;
   small("llama1_7b", "Llama 1, 6.7B parameters", sized(kLlama1, {32, 4096, 32, 11008}), 32);
@@ -140,12 +157,14 @@ void register_llama(ExperimentRegistry& registry) {
   big("llama2_70b", "Llama 2, 69.0B parameters", grouped(large(sized(kLlama2, {80, 8192, 64, 28672})), 8), 32);
   small("llama3_8b", "Llama 3, 8.0B parameters", sized(kLlama3, {32, 4096, 32, 14336}), 128);
   big("llama3_70b", "Llama 3, 70.6B parameters", large(sized(kLlama3, {80, 8192, 64, 28672})), 128);
-  add_with_single_host(registry, {"llama3_405b", "Llama 3, 405.9B parameters", {}, llama_405b_mesh_rules()},
-                       trained_on(large(sized(kLlama3, {126, 16384, 128, 53248}), 8e-5), kTrillion * 156 / 10), 128);
-  add_with_fp8(registry, {"llama_134m", "Llama, 134M parameters, common settings", k134m, llama_134m_mesh_rules()});
-  add_with_fp8(registry, {"llama1_test", "Llama 1, tiny: seconds, for tests", tiny(kLlama1)});
-  add_with_fp8(registry, {"llama2_test", "Llama 2 with grouped keys, tiny", tiny(grouped(kLlama2, 8))});
-  add_with_fp8(registry, {"llama3_test", "Llama 3, tiny", tiny(kLlama3)});
+  add_with_single_host(registry, "llama3_405b", "Llama 3, 405.9B parameters",
+                       trained_on(large(sized(kLlama3, {126, 16384, 128, 53248}), 8e-5), kTrillion * 156 / 10),
+                       llama_405b_mesh_rules, 128);
+  add_with_variants(registry,
+                    {"llama_134m", "Llama, 134M parameters, common settings", k134m, llama_134m_mesh_rules()});
+  add_with_variants(registry, {"llama1_test", "Llama 1, tiny: seconds, for tests", tiny(kLlama1)});
+  add_with_variants(registry, {"llama2_test", "Llama 2 with grouped keys, tiny", tiny(grouped(kLlama2, 8))});
+  add_with_variants(registry, {"llama3_test", "Llama 3, tiny", tiny(kLlama3)});
 }
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tenon/config/build_part.h"
+#include "tenon/config/modifiers.h"
 #include "tenon/config/modify.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
@@ -119,6 +120,32 @@ TEST_F(LlamaTest, SingleHostIsTheSameModelWithSmallerBatches) {
   EXPECT_EQ(c.model, config("llama3_8b").model);
 }
 
+// The variant sets all that makes attention what it is, on whatever it is laid over.
+TEST_F(LlamaTest, FlashStaysWhenTheDefaultChanges) {
+  const std::string core = "model.decoder.pattern.0.attention.core";
+  EXPECT_EQ(config("llama2_7b-flash"), config("llama2_7b"));
+  EXPECT_EQ(config("llama3_8b-single_host-flash"), config("llama3_8b-single_host"));
+  Trainer::Config other = config("llama2_7b");
+  replace<AttentionCore>(other, DotProductAttention::Config{});
+  other.kernels.disable = {"attention"};
+  ASSERT_NE(other, config("llama2_7b"));
+  modify(other, experiments_.find("llama2_7b-flash").modifiers);
+  EXPECT_EQ(other, config("llama2_7b"));
+  apply_set(other, core + ".block_size=64");
+  modify(other, experiments_.find("llama2_7b-flash").modifiers);
+  EXPECT_EQ(other, config("llama2_7b"));
+}
+
+TEST_F(LlamaTest, EverySizeHasItsVariants) {
+  for (const Experiment* e : experiments_.all()) {
+    const std::string base = e->name.substr(0, e->name.find('-'));
+    for (const char* suffix : {"", "-fp8", "-flash"}) EXPECT_NO_THROW(experiments_.find(base + suffix));
+    if (base.ends_with("_test") || base == "llama_134m") continue;
+    for (const char* suffix : {"", "-fp8", "-flash"})
+      EXPECT_NO_THROW(experiments_.find(base + "-single_host" + suffix));
+  }
+}
+
 TEST_F(LlamaTest, TestSizesTrace) {
   for (const char* name : {"llama1_test", "llama2_test", "llama3_test"}) {
     EXPECT_GT(trace_train_step(config(name), 1).step.flops.total, 0) << name;
@@ -132,77 +159,6 @@ TEST_F(LlamaTest, Fp8IsTheSameModelWithOtherProductsInItsDecoder) {
   EXPECT_THAT(text, ::testing::HasSubstr("model.head.linear.dot.type = \"PlainDot\""));
   replace<Dot>(c, PlainDot::Config{});
   EXPECT_EQ(c, config("llama3_8b"));
-}
-
-// One instance of every kind, and how many devices it has.
-struct Machine {
-  std::string instance;
-  int64_t devices;
-};
-std::vector<Machine> machines() {
-  std::vector<Machine> out;
-  for (int64_t size : {1, 2, 4, 6, 8, 12, 16, 24, 32, 64, 96, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}) {
-    const std::string text = std::to_string(size);
-    for (const char* kind : {"gpu-p5.48xlarge-", "gpu-p4de.24xlarge-", "gpu-a3-mega-", "gpu-h100-", "gpu-a4-high-",
-                             "gpu-b200-", "neuron-trn2-", "cpu-", "tpu-v5e-", "tpu-v6e-"}) {
-      out.push_back({kind + text, size});
-    }
-    if (size % 2 == 0) out.push_back({"tpu-v5p-" + text, size / 2});
-    for (const char* kind : {"tpu-v4-", "tpu-v5e-256-", "tpu-v6e-256-", "tpu-v5p-512-"}) {
-      out.push_back({kind + text, std::string(kind) == "tpu-v4-" ? size : 256 * size});
-    }
-  }
-  return out;
-}
-
-TEST_F(LlamaTest, EveryMeshRuleDividesTheMachinesItMatches) {
-  for (const char* name : {"llama2_7b", "llama2_70b", "llama3_405b"}) {
-    int matches = 0;
-    for (const Machine& machine : machines()) {
-      const Resolved resolved = resolve(experiments_.find(name), {.instance = machine.instance});
-      if (resolved.report.starts_with("no mesh rule")) continue;
-      ++matches;
-      EXPECT_NO_THROW(resolved.config.mesh.resolve(machine.devices)) << name << " on " << machine.instance;
-    }
-    EXPECT_GT(matches, 40) << name;
-  }
-}
-
-// Of each device: 16 bytes a parameter, shared by all, and every layer's input of one sequence in bf16 (a group of
-// `model` devices holds one at a time); less than nine tenths of its memory.
-TEST_F(LlamaTest, Llama405bFitsTheMachinesOfItsRules) {
-  const double parameters = 405'853'388'800, inputs = 126.0 * 8192 * 16384 * 2;
-  int matches = 0;
-  for (const Machine& machine : machines()) {
-    const Resolved resolved = resolve(experiments_.find("llama3_405b"), {.instance = machine.instance});
-    if (resolved.report.starts_with("no mesh rule") || machine.instance.starts_with("cpu-")) continue;
-    ++matches;
-    const Mesh mesh = resolved.config.mesh.resolve(machine.devices);
-    EXPECT_EQ(resolved.config.data->batch_size, resolved.config.accumulation * mesh.size("fsdp")) << machine.instance;
-    const bool blackwell = machine.instance.starts_with("gpu-a4") || machine.instance.starts_with("gpu-b200");
-    const double memory = machine.instance.starts_with("tpu") ? 95.73 * (1 << 30) : blackwell ? 180e9 : 80e9;
-    EXPECT_LT(16 * parameters / static_cast<double>(machine.devices) + inputs, 0.9 * memory) << machine.instance;
-  }
-  EXPECT_EQ(matches, 5 + 4 * 7 + 2 * 8);
-  EXPECT_THAT(resolve(experiments_.find("llama3_405b"), {.instance = "tpu-v6e-256"}).report,
-              ::testing::StartsWith("no mesh rule matches"));
-}
-
-// Every mesh rule of a model fits it: the step traces, cut to one layer, on the devices the rule speaks of.
-TEST_F(LlamaTest, MeshRulesTrace) {
-  const std::vector<std::pair<std::string, int64_t>> machines = {
-      {"tpu-v5e-256", 256}, {"tpu-v5p-128", 128}, {"tpu-v6e-256-2", 512}, {"gpu-h100-128", 128}, {"cpu-8", 8}};
-  for (const char* name : {"llama2_7b", "llama3_70b"}) {
-    for (const auto& [instance, devices] : machines) {
-      const Resolved resolved =
-          resolve(experiments_.find(name), {.assignments = {"model.decoder.num_layers=1"}, .instance = instance});
-      EXPECT_THAT(resolved.report, ::testing::HasSubstr("mesh rule"));
-      EXPECT_GT(trace_train_step(resolved.config, devices).step.flops.total, 0) << name << " on " << instance;
-    }
-  }
-  const Resolved large = resolve(experiments_.find("llama3_405b-fp8"),
-                                 {.assignments = {"model.decoder.num_layers=1"}, .instance = "gpu-h100-512"});
-  EXPECT_GT(trace_train_step(large.config, 512).step.flops.total, 0);
 }
 
 }  // namespace
