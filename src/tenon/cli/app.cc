@@ -13,6 +13,7 @@
 #include "tenon/cli/data_commands.h"
 #include "tenon/cli/debug_commands.h"
 #include "tenon/cli/parity_command.h"
+#include "tenon/cli/rules_command.h"
 #include "tenon/cli/run_commands.h"
 #include "tenon/config/registry.h"
 
@@ -102,6 +103,7 @@ int run_app(int argc, char** argv) {
   add_generate(program);
   add_aot_command(program);
   add_config_commands(program);
+  add_rules_command(program);
   add_golden_commands(program);
   add_completion_command(program);
   add_data_commands(program);

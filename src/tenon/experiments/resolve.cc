@@ -233,6 +233,12 @@ std::string arguments_to_toml(const Experiment& experiment, const Overrides& ove
   return text;
 }
 
+std::vector<MeshRule> mesh_rules_of(const Experiment& experiment, const Overrides& overrides) {
+  const Recipe::Config recipe = recipe_of(experiment, overrides);
+  require_set(recipe);
+  return recipe.mesh_rules;
+}
+
 std::string mesh_rules_to_toml(const Experiment& experiment, const Overrides& overrides) {
   const Recipe::Config recipe = recipe_of(experiment, overrides);
   if (recipe.mesh_rules.empty()) return "";

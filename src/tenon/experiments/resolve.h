@@ -41,6 +41,8 @@ const Experiment& find_experiment(const ExperimentRegistry& registry, const std:
 // The arguments resolve() would call the experiment with: sorted lines "args.max_steps = 20  # what it is", a TOML file
 // that gives them again.
 std::string arguments_to_toml(const Experiment& experiment, const Overrides& overrides);
+// The mesh rules it would choose among. Throws as resolve() does for what leads to them.
+std::vector<MeshRule> mesh_rules_of(const Experiment& experiment, const Overrides& overrides);
 // Its mesh rules in the same way, lines "mesh_rules.0.instance = …"; "" when it has none.
 std::string mesh_rules_to_toml(const Experiment& experiment, const Overrides& overrides);
 
