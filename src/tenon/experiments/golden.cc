@@ -188,12 +188,7 @@ std::vector<TextLine> golden_lines(const GoldenSubject& subject) {
   const std::vector<ParamInfo> params = describe_state(*model);
   learner->check_parameters(params);
   add_learner(out, *learner, params, config.max_steps);
-  const std::string rules = mesh_rules_to_toml(*subject.experiment, subject.overrides);
-  for (const std::string& line : split(rules, '\n')) {
-    if (line.empty()) continue;
-    const size_t equals = line.find(" = ");
-    out.push_back({line.substr(0, equals), line.substr(equals + 3)});
-  }
+  for (TextLine& line : mesh_rule_lines(*subject.experiment, subject.overrides)) out.push_back(std::move(line));
   std::vector<TextLine> arrays;
   for (const ParamInfo& param : params) arrays.push_back({"parameters." + param.path, describe_parameter(param)});
   std::sort(arrays.begin(), arrays.end(), [](const auto& a, const auto& b) { return a.path < b.path; });

@@ -22,7 +22,7 @@ GoldenSubject golden_subject(const ExperimentRegistry& registry, const std::stri
 // Lines, sorted within four parts:
 //   config.…       every field of the resolved config
 //   learner.…      its run-time numbers at the first, the middle and the last step, and the arrays it keeps
-//   mesh_rules.…   what would change with the machine
+//   mesh_rules.…   what would change with the machine, a line for each modifier
 //   parameters.…   shape, partition, initializer and decay scale of every array of the model
 // Builds the model and the learner, which throw what doesn't fit.
 std::vector<TextLine> golden_lines(const GoldenSubject& subject);

@@ -247,4 +247,20 @@ std::string mesh_rules_to_toml(const Experiment& experiment, const Overrides& ov
   return text;
 }
 
+std::vector<TextLine> mesh_rule_lines(const Experiment& experiment, const Overrides& overrides) {
+  const Value rules = get(recipe_of(experiment, overrides), kMeshRules);
+  std::vector<TextLine> out;
+  int64_t i = 0;
+  for (const Value& rule : *rules.as<Value::List>()) {
+    const std::string path = fmt::format("{}.{}", kMeshRules, i++);
+    out.push_back({path + ".instance", rule.find("instance")->text()});
+    int64_t j = 0;
+    for (const Value& modifier : *rule.find(kModifiers)->as<Value::List>()) {
+      const std::string& type = *modifier.find("type")->as<std::string>();
+      out.push_back({fmt::format("{}.{}.{}", path, j++, type), modifier.text()});
+    }
+  }
+  return out;
+}
+
 }  // namespace tenon

@@ -45,6 +45,8 @@ std::string arguments_to_toml(const Experiment& experiment, const Overrides& ove
 std::vector<MeshRule> mesh_rules_of(const Experiment& experiment, const Overrides& overrides);
 // Its mesh rules in the same way, lines "mesh_rules.0.instance = …"; "" when it has none.
 std::string mesh_rules_to_toml(const Experiment& experiment, const Overrides& overrides);
+// A line for each rule, `mesh_rules.0.instance`, and for each of its modifiers, `mesh_rules.0.0.SetMesh`.
+std::vector<TextLine> mesh_rule_lines(const Experiment& experiment, const Overrides& overrides);
 
 // A modifier from "NAME" or "NAME{field = value, …}".
 Modifier parse_modifier(const std::string& text);
