@@ -151,12 +151,21 @@ std::vector<MeshRule> large_llama_mesh_rules(const Llama& llama) {
 }
 
 // One sequence at a time, nothing kept of a layer but its input: 126 * 8192 * 16384 * 2 bytes = 33.8 GB in bf16,
-// besides parameters, moments and gradients in f32, 16 bytes * 406e9 / devices.
+// besides parameters, moments and gradients in f32, 16 bytes * 406e9 / devices, and 4 more for the sum over
+// microbatches.
 std::vector<MeshRule> llama_405b_mesh_rules(const Llama& llama) {
   const SetRemat nothing = keep(SaveNothing{});
+  // The devices that share a layer share the width of its input. `fsdp` goes across slices here, and libtpu (0.0.52)
+  // then gathers an input that is split along its tokens whole, in every layer.
+  const SetPartitions split_width{
+      {{"**.activation_partition", PartitionSpec{{"data", "expert", "fsdp"}, "seq", "model"}}}};
   MeshRuleList list(llama.batch_size, llama.sequence_length);
-  // Published.
-  list.add(kV5p, powers_of_two(512, kMostCores, 2), {shared_by_all(), 1, {nothing}});
+  // Compiled: two slices of v6e take 22.9 of 31.2 GiB.
+  list.add(kV5e, slices(256, 256, {8, 16}), {shared_by_all(8), 1, {split_width, nothing}});
+  list.add(kV6e, slices(256, 256, {2, 4, 8, 16}), {shared_by_all(8), 1, {split_width, nothing}});
+  // Published for any size; below 512 devices a whole layer at a time is too much.
+  list.add(kV5p, powers_of_two(512, 512, 2), {shared_by_all(4), 1, {nothing}});
+  list.add(kV5p, powers_of_two(1024, kMostCores, 2), {shared_by_all(), 1, {nothing}});
   // Published.
   list.add(k7x, powers_of_two(256, kMostChips), {shared_by(256), 1, {nothing}});
   list.add("gpu-(p5\\.48xlarge|p4de\\.24xlarge|h100|a100|a3-(high|mega|ultra)gpu-8g|p5en\\.48xlarge|h200)",

@@ -124,8 +124,10 @@ double kept_values(const Llama& llama, const Trainer::Config& config, int64_t mo
   const std::map<std::string, double> sizes = {{"q_proj", D / m},  {"k_proj", kv / m}, {"v_proj", kv / m},
                                                {"context", D / m}, {"o_proj", D},      {"gate", F / m},
                                                {"up", F / m}};
-  const std::vector<std::string>& along_tokens = config.model.as<CausalLm>().activation_partition.dims().at(1).names;
-  const bool is_split = std::find(along_tokens.begin(), along_tokens.end(), "model") != along_tokens.end();
+  bool is_split = false;  // what goes from layer to layer, along its tokens or its width
+  for (const Axis& axis : config.model.as<CausalLm>().activation_partition.dims()) {
+    is_split = is_split || std::find(axis.names.begin(), axis.names.end(), "model") != axis.names.end();
+  }
   double values = is_split ? D / m : D;  // the layer's input
   const RematPolicy& policy = config.model.as<CausalLm>().decoder.as<Decoder>().pattern.at(0)->remat;
   if (const auto* tags = policy.as<SaveTags>()) {
@@ -175,6 +177,7 @@ TEST_F(LlamaRulesTest, LeaveRoomOnTheirMachines) {
 
 TEST_F(LlamaRulesTest, ThereAreNoneWhereNothingFits) {
   EXPECT_FALSE(on("llama3_405b", "tpu-v6e-256"));
+  EXPECT_TRUE(on("llama3_405b", "tpu-v6e-256-2"));
   EXPECT_FALSE(on("llama3_405b", "gpu-h100-128"));
   EXPECT_FALSE(on("llama2_70b", "gpu-h100-8"));
 }
