@@ -168,14 +168,14 @@ TEST_F(RuleLintTest, ListsWhichRuleIsForWhat) {
 TEST_F(RuleLintTest, ShippedRulesHaveNoFaults) {
   std::vector<RuleSubject> all, traced;
   for (const Experiment* e : experiments_.all()) all.push_back({e->name, e});
-  for (const char* name : {"llama3_405b", "llama_134m"}) {
+  for (const char* name : {"llama2_7b", "llama3_405b", "llama_134m"}) {
     traced.push_back({name, &experiments_.find(name)});
   }
   for (const RuleFinding& f : lint_rules(all, {.trace = false}).findings) {
     ADD_FAILURE() << f.experiment << " rule " << f.rule << " " << f.instance << ": " << f.message;
   }
   const RuleReport report = lint_rules(traced);
-  EXPECT_EQ(report.coverage.size(), 2u);
+  EXPECT_EQ(report.coverage.size(), 3u);
   for (const RuleFinding& f : report.findings) {
     ADD_FAILURE() << f.experiment << " rule " << f.rule << " " << f.instance << ": " << f.message;
   }
