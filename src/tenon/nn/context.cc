@@ -107,6 +107,7 @@ void Context::enter() {
   innermost = this;
   current_trace().set_path(path_);
   if (module_.remat() && training_) remat_.emplace(module_.remat());
+  mark_ = current_trace().mark();
 }
 
 Context::~Context() {
@@ -121,6 +122,26 @@ ResumeContext::ResumeContext(Context& context) : previous_(innermost), mark_(cur
 }
 
 ResumeContext::~ResumeContext() {
+  innermost = previous_;
+  current_trace().set_mark(mark_);
+}
+
+PieceScope::PieceScope(Context& context, const Tensor& index, Collected& collected)
+    : context_(context),
+      previous_(innermost),
+      mark_(current_trace().mark()),
+      collected_(context.collected_),
+      collecting_region_(context.collecting_region_) {
+  innermost = &context;
+  current_trace().set_mark(context.mark_);
+  context.push_piece(index);
+  context.set_collected(&collected);
+}
+
+PieceScope::~PieceScope() {
+  context_.collected_ = collected_;
+  context_.collecting_region_ = collecting_region_;
+  context_.pop_piece();
   innermost = previous_;
   current_trace().set_mark(mark_);
 }
@@ -168,8 +189,9 @@ Tensor Context::state(std::string_view name) const {
 }
 
 Tensor Context::key() {
-  const Tensor own = own_key();
-  return piece_ ? fold_in(own, *piece_) : own;
+  Tensor key = own_key();
+  for (const Tensor& index : pieces_) key = fold_in(key, index);
+  return key;
 }
 
 Tensor Context::own_key() {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tenon/autodiff/remat.h"
 #include "tenon/autodiff/tree.h"
@@ -64,8 +65,9 @@ class Context {
   Tensor state(std::string_view name) const;
   // The key of this context. Throws `wrong_context` when the call was given none.
   Tensor key();
-  // For loops over pieces of the input: draws in piece `index` (i32 scalar) are its own; none ends it.
-  void set_piece(std::optional<Tensor> index) { piece_ = std::move(index); }
+  // For loops over pieces of the input, also inside one another: draws in piece `index` (i32 scalar) are its own.
+  void push_piece(const Tensor& index) { pieces_.push_back(index); }
+  void pop_piece() { pieces_.pop_back(); }
   // The key of a named draw; the same name twice throws.
   Tensor draw(std::string_view name);
   Collected& collected() const { return *collected_; }
@@ -81,6 +83,7 @@ class Context {
 
  private:
   friend class EvaluatingContext;
+  friend class PieceScope;
   void enter();
   Tensor own_key();
 
@@ -88,7 +91,8 @@ class Context {
   Context* parent_ = nullptr;
   Context* previous_;
   std::string name_, path_;
-  std::optional<Tensor> index_, piece_;
+  std::optional<Tensor> index_;
+  std::vector<Tensor> pieces_;
   const Nest* state_;
   Tensor key_;
   bool training_;
@@ -98,7 +102,7 @@ class Context {
   std::set<std::string, std::less<>> draws_;
   std::map<std::string, uint32_t, std::less<>> calls_;  // of each child
   uint32_t call_ = 0;                                   // how often the parent had called this child before
-  Mark mark_before_;
+  Mark mark_before_, mark_;
   std::optional<RematScope> remat_;
 };
 
@@ -139,6 +143,22 @@ class [[nodiscard]] EvaluatingContext {
   Collected* collected_;
   RegionId collecting_region_;
   Collected dropped_;
+};
+
+// Code of `context`, the current one or one around it, on piece `index` of a loop over the input: what it draws is the
+// piece's own, what it collects goes to `collected`.
+class [[nodiscard]] PieceScope {
+ public:
+  PieceScope(Context& context, const Tensor& index, Collected& collected);
+  ~PieceScope();
+  PieceScope(const PieceScope&) = delete;
+
+ private:
+  Context& context_;
+  Context* previous_;
+  Mark mark_;
+  Collected* collected_;
+  RegionId collecting_region_;
 };
 
 // Whether the current call trains (dropout on, statistics updated).

@@ -214,6 +214,41 @@ TEST(Context, DrawsDependOnPathAndNameOnly) {
             }));
 }
 
+// Also in loops inside one another.
+TEST(Context, PiecesDrawTheirOwn) {
+  const auto draw = [](const std::vector<double>& pieces) {
+    return act([&](const Root& r, const Tensor&) {
+             Context& here = Context::current();
+             for (double number : pieces) here.push_piece(full({DType::i32, {}}, number));
+             const Tensor out = r.a.call(&Leaf::draw, "one");
+             for (size_t i = 0; i < pieces.size(); ++i) here.pop_piece();
+             return out;
+           })
+        .value;
+  };
+  EXPECT_NE(draw({0}), draw({}));
+  EXPECT_NE(draw({0}), draw({1}));
+  EXPECT_NE(draw({0, 1}), draw({1, 0}));
+  EXPECT_NE(draw({0, 1}), draw({1}));
+}
+
+TEST(Context, APieceOfTheCallersInputCollectsOnItsOwn) {
+  act([](const Root& r, const Tensor& x) {
+    Context& here = Context::current();
+    Collected mine;
+    {
+      const PieceScope piece(here, full({DType::i32, {}}, 0), mine);
+      r.a.call(&Leaf::output, "inside", x);
+    }
+    r.b.call(&Leaf::output, "outside", x);
+    EXPECT_TRUE(mine.summaries.contains("a.inside"));
+    EXPECT_EQ(mine.summaries.size(), 1U);
+    EXPECT_TRUE(here.collected().summaries.contains("b.outside"));
+    EXPECT_EQ(here.collected().summaries.size(), 1U);
+    return x;
+  });
+}
+
 TEST(Context, ADrawIsMadeOnce) {
   const Error error = error_in([](const Root&, const Tensor&) { return rng("mask") + rng("mask"); });
   EXPECT_EQ(error.code(), ErrorCode::wrong_context);

@@ -185,6 +185,14 @@ TEST_F(Parity, SlowPipelines) {
                 {"pipeline=2,expert=2,fsdp=2"});
 }
 
+TEST_F(Parity, SlowOneForwardOneBackward) {
+  const PipelineConfig pipeline{.microbatches = 4, .schedule = PipelineSchedule::one_f_one_b};
+  expect_parity(piped(language_run(kLarge), pipeline),
+                {"pipeline=2", "pipeline=4", "pipeline=4,data=2", "pipeline=2,fsdp=2,model=2",
+                 "pipeline=2,seq=2,data=2", "pipeline=2,fsdp=2,accumulation=2"});
+  expect_parity(piped(mixture_run(kLarge, CapacityDispatch::Config{}), pipeline), {"pipeline=2,expert=2,fsdp=2"});
+}
+
 // ── a difference is seen, and mistakes are told ──
 
 TEST_F(Parity, SlowDifferencesAreSeen) {

@@ -21,6 +21,12 @@ void auxiliary_loss(std::string_view name, const Tensor& per_example);
 // any, of "token_loss", which is `loss` without them.
 LossSum add_auxiliary_losses(const LossSum& loss, const Tensor& live_tokens);
 
+// For models whose loss has them in it already: takes the auxiliary losses that were given below the current module out
+// of the collection and gives the same summaries.
+void report_auxiliary_losses(const LossSum& with_them, const Tensor& live_tokens);
+// What layers add to such a loss: the sum of the auxiliary losses [layers, B] among `aux`; empty when there are none.
+Tensor sum_of_auxiliary_losses(const Outputs& aux, const Tensor& live_tokens);
+
 // Throws `unsupported` when an auxiliary loss was given that no model added to its loss.
 void require_no_auxiliary_loss(const Outputs& aux);
 

@@ -1,6 +1,7 @@
 #include "tenon/nn/language/causal_lm.h"
 
 #include "tenon/config/define.h"
+#include "tenon/ir/mesh_scope.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/batch.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
@@ -42,6 +43,7 @@ CausalLm::CausalLm(const Config& c)
       head_(this, "head", c.head, head_of(c.vocab_size, c.model_dim)),
       loss_(this, "loss", c.loss) {
   share("embedding", "embedding");
+  if (c.decoder->form == StackForm::pipeline) pipeline_ = c.decoder->pipeline;
   if (!c.position_embedding) return;
   position_embedding_.emplace(this, "position_embedding", *c.position_embedding, of_dim(c.model_dim));
 }
@@ -52,10 +54,11 @@ SequenceInfo CausalLm::sequence_info(const Nest& batch) const {
   return {iota(type, 1), zeros(type)};
 }
 
-Tensor CausalLm::hidden(const Tensor& ids, const SequenceInfo& info) const {
-  const Tensor x = embed_texts(embedding_, position_embedding_, ids, info.positions);
-  return decoder_(shard(x, activation_partition_), info);
+Tensor CausalLm::embed(const Tensor& ids, const SequenceInfo& info) const {
+  return shard(embed_texts(embedding_, position_embedding_, ids, info.positions), activation_partition_);
 }
+
+Tensor CausalLm::hidden(const Tensor& ids, const SequenceInfo& info) const { return decoder_(embed(ids, info), info); }
 
 Tensor CausalLm::logits(const Nest& batch) const { return widen(head_(hidden_states(batch))); }
 
@@ -65,16 +68,40 @@ Tensor CausalLm::hidden_states(const Nest& batch) const {
 
 Tensor CausalLm::hidden_logits(const Tensor& x) const { return shard(head_(x), logits_partition_); }
 
+LossSum CausalLm::hidden_loss(const Tensor& x, const Tensor& labels) const {
+  return chunked_loss({x, labels}, loss_chunks_,
+                      [&](const std::vector<Tensor>& piece) { return loss_(hidden_logits(piece[0]), piece[1]); });
+}
+
 LossSum CausalLm::forward(const Nest& batch) const {
   const TokenOrderScope scope(token_order_);
   const auto laid = [&](const Tensor& t) { return lay_tokens(t, token_order_); };
   const SequenceInfo info = sequence_info(batch);
-  const Tensor x = hidden(laid(token_array(batch, "input_ids")), {laid(info.positions), laid(info.segment_ids), {}});
-  const Tensor labels = laid(token_array(batch, "target_labels"));
-  const LossSum loss = chunked_loss({x, labels}, loss_chunks_, [&](const std::vector<Tensor>& piece) {
-    return loss_(hidden_logits(piece[0]), piece[1]);
-  });
-  return add_auxiliary_losses(loss, live_tokens(labels));
+  const TextBatch texts{laid(token_array(batch, "input_ids")),
+                        {laid(info.positions), laid(info.segment_ids), {}},
+                        laid(token_array(batch, "target_labels"))};
+  if (is_training() && pipeline_ && pipeline_->takes_loss(program_mesh())) return pipelined_loss(texts);
+  const LossSum loss = hidden_loss(hidden(texts.ids, texts.info), texts.labels);
+  return add_auxiliary_losses(loss, live_tokens(texts.labels));
+}
+
+LossSum CausalLm::pipelined_loss(const TextBatch& texts) const {
+  Context& here = Context::current();
+  PipelineEnds<Tensor, TextBatch> ends;
+  ends.begin = [&](const Tensor& index, const TextBatch& piece, Collected& collected) {
+    const PieceScope scope(here, index, collected);
+    return embed(piece.ids, piece.info);
+  };
+  ends.end = [&](const Tensor& index, const Tensor& x, const TextBatch& piece, Collected& collected) {
+    const PieceScope scope(here, index, collected);
+    return hidden_loss(decoder_.call(&Decoder::norm, x), piece.labels);
+  };
+  ends.stage_loss = [](const Outputs& aux, const TextBatch& piece) {
+    return sum_of_auxiliary_losses(aux, live_tokens(piece.labels));
+  };
+  const LossSum loss = decoder_.call(&Decoder::loss, texts, ends);
+  report_auxiliary_losses(loss, live_tokens(texts.labels));
+  return loss;
 }
 
 std::optional<int64_t> CausalLm::max_length() const {

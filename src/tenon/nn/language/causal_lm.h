@@ -75,8 +75,13 @@ class CausalLm final : public LanguageModel {
                                       const Tensor& last) const override;
 
  private:
+  Tensor embed(const Tensor& ids, const SequenceInfo& info) const;
   Tensor hidden(const Tensor& ids, const SequenceInfo& info) const;
+  LossSum hidden_loss(const Tensor& x, const Tensor& labels) const;
+  // The same loss where layers are trained together with it (PipelineConfig::takes_loss).
+  LossSum pipelined_loss(const TextBatch& texts) const;
   SequenceInfo sequence_info(const Nest& batch) const;
+  std::optional<PipelineConfig> pipeline_;  // of layers of that form
   bool separate_documents_;
   int64_t loss_chunks_;
   TokenOrder token_order_;

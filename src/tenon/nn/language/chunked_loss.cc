@@ -36,14 +36,14 @@ LossSum chunked_loss(const std::vector<Tensor>& arrays, int64_t num_chunks,
   const auto step = [&](const Tensor& index, const LossSum& sums, const std::vector<Tensor>& piece) {
     Collected collected;
     here.set_collected(&collected);
-    here.set_piece(index);
+    here.push_piece(index);
     const RematScope scope{RematPolicy(SaveNothing{})};
     const LossSum part = loss(piece);
+    here.pop_piece();
     return std::pair(LossSum{sums.sum + part.sum, sums.weight + part.weight}, std::move(collected));
   };
   const auto [sums, collected] = scan(step, LossSum{zeros(scalar), zeros(scalar)}, pieces);
   here.set_collected(outer);
-  here.set_piece({});
   if (!collected.state_updates.empty()) {
     throw Error(ErrorCode::unsupported, "a state updated in the pieces of a loss")
         .at(collected.state_updates.begin()->first)

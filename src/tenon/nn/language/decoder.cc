@@ -1,6 +1,7 @@
 #include "tenon/nn/language/decoder.h"
 
 #include "tenon/config/define.h"
+#include "tenon/ir/mesh_scope.h"
 
 namespace tenon {
 
@@ -8,7 +9,7 @@ TENON_MODULE(Decoder, Module, "a stack of layers and a norm behind it",
              {"num_layers", "in all; those beyond the last whole pattern are its first ones again"},
              {"pattern", "layers that are repeated in this order"},
              {"form", "scan: one compiled pattern in a loop; unroll: each apart; pipeline: layers over 'pipeline'"},
-             {"pipeline", "microbatches and rounds of the form pipeline"},
+             {"pipeline", "microbatches, rounds and schedule (gpipe, one_f_one_b) of that form"},
              {"attention_bias", "what layers with SharedBias in their attention add to logits"})
 
 Decoder::Config::Config() : pattern{DecoderLayer::Config{}}, norm(RMSNorm::Config{}) {}
@@ -46,8 +47,19 @@ Tensor Decoder::forward(const Tensor& x, const SequenceInfo& info) const {
   if (form_ != StackForm::pipeline) {
     return norm_(layers_.fold(x, [&](auto& layer, const Tensor& h) { return layer(h, info); }));
   }
+  if (is_training() && pipeline_.takes_loss(program_mesh())) {
+    throw Error(ErrorCode::unsupported, "the schedule one_f_one_b in a model that takes its loss apart from its layers")
+        .at(Context::current().path())
+        .hint("set pipeline.schedule = \"gpipe\"");
+  }
   const auto step = [](auto& layer, const Tensor& h, const SequenceInfo& side) { return layer(h, side); };
   return norm_(layers_.pipeline(x, info, pipeline_, step));
+}
+
+LossSum Decoder::loss(const TextBatch& texts, const PipelineEnds<Tensor, TextBatch>& ends) const {
+  return layers_.pipeline_loss(texts, pipeline_, ends, [](auto& layer, const Tensor& h, const TextBatch& piece) {
+    return layer(h, piece.info);
+  });
 }
 
 Nest Decoder::init_cache(int64_t batch_size, int64_t max_len, const Memory& memory) const {

@@ -5,6 +5,14 @@
 
 namespace tenon {
 
+// Texts that a model is trained on, of a batch or a microbatch.
+struct TextBatch {
+  Tensor ids;  // i32 [B,T]
+  SequenceInfo info;
+  Tensor labels;  // i32 [B,T]; below 0: none
+  TENON_TREE(ids, info, labels)
+};
+
 // A stack of layers and a norm behind it.
 class Decoder final : public Module {
  public:
@@ -24,6 +32,11 @@ class Decoder final : public Module {
   };
   explicit Decoder(const Config& config);
   Tensor forward(const Tensor& x, const SequenceInfo& info) const;
+  // In training, where config.pipeline takes the loss, in the place of forward: the loss of `texts` by a model whose
+  // layers these are, with the schedule one_f_one_b. ends.begin gives x, and ends.end, which is given what the last
+  // layer gave, calls norm.
+  LossSum loss(const TextBatch& texts, const PipelineEnds<Tensor, TextBatch>& ends) const;
+  Tensor norm(const Tensor& x) const { return norm_(x); }
   // What extend_step carries, for sequences of up to `max_len` tokens. `memory`, if it isn't empty, is what layers with
   // cross attention look at.
   Nest init_cache(int64_t batch_size, int64_t max_len, const Memory& memory) const;

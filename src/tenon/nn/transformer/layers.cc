@@ -100,7 +100,7 @@ void LayerStack::collect(Context& here, Collected stacked, const std::vector<Col
   here.collect_stacked(stacked);
 }
 
-void LayerStack::check_pipeline() const {
+void LayerStack::check_pattern() const {
   if (first_apart() == num_layers_) return;
   throw Error(ErrorCode::mesh_mismatch, "a pipeline of layers that aren't whole patterns")
       .at(std::string(current_trace().path()))
@@ -113,14 +113,17 @@ namespace {
 // [M, L, B / M] of microbatches with strided examples -> [L, B].
 Tensor join_examples(const Tensor& x) { return reshape(transpose(x, {1, 2, 0}), {x.dim(1), x.dim(2) * x.dim(0)}); }
 
+void require_no_updates(const Collected& collected) {
+  if (collected.state_updates.empty()) return;
+  throw Error(ErrorCode::unsupported, "a state that is updated in a pipeline")
+      .at(collected.state_updates.begin()->first)
+      .hint("use form = \"scan\", or turn off what updates it");
+}
+
 }  // namespace
 
 void LayerStack::collect_pipelined(Context& here, const Collected& collected) const {
-  if (!collected.state_updates.empty()) {
-    throw Error(ErrorCode::unsupported, "a state that is updated in a pipeline")
-        .at(collected.state_updates.begin()->first)
-        .hint("use form = \"scan\", or turn off what updates it");
-  }
+  require_no_updates(collected);
   Collected stacked;
   stacked.summaries = merge_stacked(collected.summaries);
   Outputs auxes = collected.aux;
@@ -132,6 +135,17 @@ void LayerStack::collect_pipelined(Context& here, const Collected& collected) co
   }
   stacked.aux.merge(merge_stacked(auxes));
   here.collect_stacked(stacked);
+}
+
+void LayerStack::collect_microbatches(Context& here, const Collected& collected) const {
+  require_no_updates(collected);
+  for (const auto& [path, output] : collected.aux) {
+    if (output.merge != Merge::sum || output.value.rank() != 2) continue;
+    throw Error(ErrorCode::unsupported, "an auxiliary loss outside the layers of a pipeline that takes the loss")
+        .at(path)
+        .hint("set pipeline.schedule = \"gpipe\"");
+  }
+  here.collect_stacked(collected);
 }
 
 LayerPlace layer_place() {

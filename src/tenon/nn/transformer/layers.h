@@ -9,11 +9,12 @@
 
 #include "tenon/autodiff/functional.h"
 #include "tenon/ir/mesh_scope.h"
+#include "tenon/ir/ops/contract.h"
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/ir/ops/indexing.h"
 #include "tenon/ir/ops/shape.h"
-#include "tenon/nn/module.h"
-#include "tenon/nn/transformer/pipeline.h"
+#include "tenon/nn/model.h"
+#include "tenon/nn/transformer/one_f_one_b.h"
 
 namespace tenon {
 
@@ -46,10 +47,13 @@ class LayerStack final : public Module {
   // had been in the loop.
   void collect(Context& here, Collected stacked, const std::vector<Collected>& apart) const;
   // Throws `mesh_mismatch` when the layers aren't whole patterns.
-  void check_pipeline() const;
+  void check_pattern() const;
   // Adds what the layers of a pipeline collected, by microbatch and layer [M, L, …]. Throws `unsupported` when a state
   // was updated: microbatches are at different layers at the same time.
   void collect_pipelined(Context& here, const Collected& collected) const;
+  // Adds what a part of the model in front of them or behind collected, by microbatch [M, …]. Throws as the above, and
+  // for an auxiliary loss.
+  void collect_microbatches(Context& here, const Collected& collected) const;
 
  private:
   std::string name_;
@@ -103,6 +107,17 @@ class LayerRef {
   Context& stack_;
   std::string name_;
   LayerPlace place_;
+};
+
+// What a model has before and behind its layers, for Layers::pipeline_loss: of microbatch `index` (i32), `piece` being
+// its part of what every layer looks at. What is collected goes to `collected`.
+template <Tree C, Tree S>
+struct PipelineEnds {
+  // What the first layer is given.
+  std::function<C(const Tensor& index, const S& piece, Collected& collected)> begin;
+  std::function<LossSum(const Tensor& index, const C& carry, const S& piece, Collected& collected)> end;
+  // A scalar: what the layers' outputs [layers, …] add to the loss. Empty: nothing.
+  std::function<Tensor(const Outputs& aux, const S& piece)> stage_loss;
 };
 
 // The entries of `nest` whose path begins with `prefix`, without it; and back.
@@ -172,10 +187,50 @@ class Layers {
     if (program_mesh().size("pipeline") == 1) {
       return fold(std::move(init), [&](auto& layer, C carry) { return step(layer, std::move(carry), side); });
     }
-    stack_->check_pipeline();
+    stack_->check_pattern();
     Context here(*stack_, detail::context_of(*parent_, stack_->name()), stack_->name());
     const ResumeContext parent(*here.parent());
     return pipeline_stages(here, std::move(init), side, config, step);
+  }
+
+  // The loss of a batch, in the form `pipeline` under the schedule one_f_one_b: of ends.begin, step(layer, carry, side)
+  // over all layers and ends.end. `side` is as in `pipeline`. Throws as run_one_f_one_b and `pipeline` do.
+  template <Tree C, Tree S, class F>
+  LossSum pipeline_loss(const S& side, const PipelineConfig& config, const PipelineEnds<C, S>& ends, F step) const {
+    stack_->check_pattern();
+    Context here(*stack_, detail::context_of(*parent_, stack_->name()), stack_->name());
+    const ResumeContext parent(*here.parent());
+    const Nest* outer_state = here.state_nest();
+    Collected* outer = &here.collected();
+    const Nest slices = stack_->slices(here);
+    const S pieces = split_side(side, config);
+    Collected at_begin, in_stage, at_end;
+    C carry;
+    PipelineParts parts;
+    parts.begin = [&](const Tensor& index) {
+      carry = ends.begin(index, piece_of(pieces, index), at_begin);
+      return StageOutput{flatten(carry), flatten(at_begin)};
+    };
+    parts.stage = [&](const StageInput& in) {
+      const S piece = piece_of(pieces, in.microbatch);
+      StageOutput out = run_stage(here, in, carry, slices, piece, step, in_stage);
+      out.loss = ends.stage_loss(in_stage.aux, piece);
+      return out;
+    };
+    parts.end = [&](const Tensor& index, const std::vector<Tensor>& last) {
+      const LossSum loss = ends.end(index, unflatten(carry, last), piece_of(pieces, index), at_end);
+      StageOutput out{{}, {loss.weight}, loss.sum};
+      for (const Tensor& t : flatten(at_end)) out.collected.push_back(t);
+      return out;
+    };
+    const PipelineLoss out = run_one_f_one_b(program_mesh(), config, stack_->scanned_repeats(), flatten(slices), parts);
+    here.set_state(outer_state);
+    here.set_collected(outer);
+    stack_->collect_pipelined(here, unflatten(in_stage, out.stage));
+    stack_->collect_microbatches(here, unflatten(at_begin, out.begin));
+    size_t next = 1;
+    stack_->collect_microbatches(here, unflatten(at_end, out.end, next));
+    return {out.loss, reduce_sum(out.end[0], {0})};
   }
 
   // What make(layer) gives for every layer, named as fold wants it.
@@ -252,36 +307,51 @@ class Layers {
     const Nest* outer_state = here.state_nest();
     Collected* outer = &here.collected();
     const Nest slices = stack_->slices(here);
-    S by_microbatch = side;
-    for_each_tensor(by_microbatch, [&](Tensor& t) { t = split_microbatches(t, config.microbatches); });
-    std::optional<Collected> like;
+    const S pieces = split_side(side, config);
+    Collected like;
     const auto stage = [&](const StageInput& in) {
-      S mine = by_microbatch;
-      for_each_tensor(mine, [&](Tensor& t) { t = dynamic_index(t, in.microbatch); });
-      here.set_piece(in.microbatch);
-      const auto body = [&](const Tensor& index, C carry, const Nest& arrays) {
-        Collected collected;
-        here.set_state(&arrays);
-        here.set_collected(&collected);
-        for (int64_t p = 0; p < stack_->period(); ++p) {
-          const Tensor number = (in.first + index) * static_cast<double>(stack_->period()) + static_cast<double>(p);
-          auto ref = layer(here, p, number);
-          carry = step(ref, std::move(carry), mine);
-        }
-        return std::pair<C, Collected>(std::move(carry), std::move(collected));
-      };
-      auto [last, collected] = scan(body, unflatten(init, in.carry), unflatten(slices, in.arrays));
-      StageOutput out{flatten(last), flatten(collected)};
-      like = std::move(collected);
-      return out;
+      return run_stage(here, in, init, slices, piece_of(pieces, in.microbatch), step, like);
     };
     const PipelineOutput out =
         run_pipeline(program_mesh(), config, stack_->scanned_repeats(), flatten(slices), flatten(init), stage);
-    here.set_piece({});
     here.set_state(outer_state);
     here.set_collected(outer);
-    stack_->collect_pipelined(here, unflatten(*like, out.collected));
+    stack_->collect_pipelined(here, unflatten(like, out.collected));
     return unflatten(std::move(init), out.carry);
+  }
+
+  // [B,…] -> [M, B / M, …]; and what microbatch `index` has of it.
+  template <Tree S>
+  static S split_side(S side, const PipelineConfig& config) {
+    for_each_tensor(side, [&](Tensor& t) { t = split_microbatches(t, config.microbatches); });
+    return side;
+  }
+  template <Tree S>
+  static S piece_of(S pieces, const Tensor& index) {
+    for_each_tensor(pieces, [&](Tensor& t) { t = dynamic_index(t, index); });
+    return pieces;
+  }
+
+  // The layers of one stage, of one microbatch. What they collect, [layers, …], is `collected`.
+  template <Tree C, Tree S, class F>
+  StageOutput run_stage(Context& here, const StageInput& in, const C& like, const Nest& slices, const S& piece, F step,
+                        Collected& collected) const {
+    here.push_piece(in.microbatch);
+    const auto body = [&](const Tensor& index, C carry, const Nest& arrays) {
+      Collected mine;
+      here.set_state(&arrays);
+      here.set_collected(&mine);
+      for (int64_t p = 0; p < stack_->period(); ++p) {
+        const Tensor number = (in.first + index) * static_cast<double>(stack_->period()) + static_cast<double>(p);
+        auto ref = layer(here, p, number);
+        carry = step(ref, std::move(carry), piece);
+      }
+      return std::pair<C, Collected>(std::move(carry), std::move(mine));
+    };
+    auto [last, stacked] = scan(body, unflatten(like, in.carry), unflatten(slices, in.arrays));
+    here.pop_piece();
+    collected = std::move(stacked);
+    return {flatten(last), flatten(collected)};
   }
 
   Module* parent_;

@@ -7,21 +7,12 @@
 #include "tenon/autodiff/functional.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/ops/manual.h"
+#include "tenon/nn/transformer/pipeline_support.h"
 
 namespace tenon {
 namespace {
 
 using Tensors = std::vector<Tensor>;
-
-constexpr const char* kAxis = "pipeline";
-
-void require_divides(const char* what, int64_t size, int64_t by, const char* hint) {
-  if (size % by == 0) return;
-  throw Error(ErrorCode::mesh_mismatch, fmt::format("{} don't divide over the pipeline", what))
-      .at(std::string(current_trace().path()))
-      .got(fmt::format("{} over {}", size, by))
-      .hint(hint);
-}
 
 // `manual` over one axis, whose body may use values from outside: all devices along the axis have them whole. Results
 // behind those of `out_specs` are split as `more`.
@@ -32,42 +23,34 @@ Tensors manual_with_captures(const Mesh& mesh, const Tensors& inputs, const std:
   for (size_t i = 0; i < inputs.size(); ++i) {
     types.push_back({inputs[i].dtype(), mesh.shard_dims(inputs[i].dims(), in_specs[i])});
   }
-  const ManualAxes axes{mesh, {kAxis}};
+  const ManualAxes axes{mesh, {kPipelineAxis}};
   const RegionId open = [&] {
     const ManualScope scope(axes);
     return trace_region(trace, types, body);
   }();
-  const std::vector<ValueId> outside = captures(trace, open);
+  const Repeatable part(trace, open);
   Tensors all = inputs;
   std::vector<PartitionSpec> specs = in_specs;
-  for (const ValueId v : outside) all.push_back(trace.tensor(v));
+  for (const ValueId v : part.outside()) all.push_back(trace.tensor(v));
   specs.resize(all.size());
-  out_specs.resize(trace.region(open).results.size(), more);
+  out_specs.resize(part.num_results(), more);
   return manual(mesh, all, specs, out_specs,
                 [&](const Tensors& args) {
-                  ValueMap map;
-                  for (size_t i = 0; i < inputs.size(); ++i) map.set(trace.region(open).params[i], args[i]);
-                  for (size_t i = 0; i < outside.size(); ++i) map.set(outside[i], args[inputs.size() + i]);
-                  for (const OpId op : trace.region(open).ops) clone_op(trace, op, map);
-                  Tensors out;
-                  for (const ValueId v : trace.region(open).results) out.push_back(map(trace, v));
-                  return out;
+                  const auto first = args.begin() + static_cast<int64_t>(inputs.size());
+                  ValueMap outside;
+                  for (size_t i = 0; i < part.outside().size(); ++i) {
+                    outside.set(part.outside()[i], args[inputs.size() + i]);
+                  }
+                  return part({args.begin(), first}, outside);
                 },
-                {kAxis});
-}
-
-Tensor clamped(const Tensor& x, int64_t last) {
-  return maximum(minimum(x, full_like(x, static_cast<double>(last))), zeros_like(x));
-}
-Tensor choose(const Tensor& condition, const Tensor& yes, const Tensor& no) {
-  return select(broadcast_to(condition, yes.dims()), yes, no);
+                {kPipelineAxis});
 }
 
 // The loop that one device runs.
 class Pipeline {
  public:
   Pipeline(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers)
-      : stages_(mesh.size(kAxis)),
+      : stages_(mesh.size(kPipelineAxis)),
         microbatches_(config.microbatches),
         rounds_(config.rounds),
         layers_(num_layers / (stages_ * rounds_)),
@@ -95,7 +78,7 @@ class Pipeline {
       }
       StageOutput out = compute(in);
       Tensors next, made = out.carry;
-      for (const Tensor& x : out.carry) next.push_back(collective_permute(x, kAxis, hops()));
+      for (const Tensor& x : out.carry) next.push_back(collective_permute(x, kPipelineAxis, hops()));
       if (rounds_ > 1) next.insert(next.end(), waiting.begin(), waiting.end());
       made.insert(made.end(), out.collected.begin(), out.collected.end());
       return std::pair(std::move(next), std::move(made));
@@ -105,7 +88,7 @@ class Pipeline {
     const Tensor last = equal(stage, full_like(stage, static_cast<double>(stages_ - 1)));
     for (size_t i = 0; i < carry.size(); ++i) {
       const Tensor x = slice_dim(made[i], 0, steps_ - microbatches_, steps_);
-      out.push_back(all_reduce_sum(choose(last, x, zeros_like(x)), kAxis));
+      out.push_back(all_reduce_sum(choose(last, x, zeros_like(x)), kPipelineAxis));
     }
     for (size_t i = carry.size(); i < made.size(); ++i) out.push_back(collected(stage, made[i]));
     return out;
@@ -146,18 +129,6 @@ class Pipeline {
   int64_t stages_, microbatches_, rounds_, layers_, steps_;
 };
 
-void check_sizes(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers) {
-  const int64_t stages = mesh.size(kAxis);
-  require_divides("layers", num_layers, stages * config.rounds,
-                  "choose a mesh axis 'pipeline' (times pipeline.rounds) that divides them");
-  if (config.rounds > 1 && config.microbatches < stages) {
-    throw Error(ErrorCode::mesh_mismatch, "a pipeline of several rounds needs a microbatch for each of its stages")
-        .at(std::string(current_trace().path()))
-        .got(fmt::format("{} microbatches over {} stages", config.microbatches, stages))
-        .hint("raise pipeline.microbatches, or set pipeline.rounds = 1");
-  }
-}
-
 // [L,…] -> [rounds, stages, layers, …].
 Tensor by_stage(const Tensor& x, int64_t rounds, int64_t stages) {
   Dims dims{rounds, stages, x.dim(0) / (rounds * stages)};
@@ -174,9 +145,14 @@ Tensor by_microbatch(const Tensor& x) {
 
 }  // namespace
 
+bool PipelineConfig::takes_loss(const Mesh& mesh) const {
+  return schedule == PipelineSchedule::one_f_one_b && mesh.size(kPipelineAxis) > 1;
+}
+
 void PipelineConfig::check(Checker& c) const {
   c.positive("microbatches", microbatches);
   c.positive("rounds", rounds);
+  c.require(schedule == PipelineSchedule::gpipe || rounds == 1, "rounds", "must be 1 with schedule = \"one_f_one_b\"");
 }
 
 Tensor split_microbatches(const Tensor& x, int64_t microbatches) {
@@ -197,15 +173,12 @@ Tensor join_microbatches(const Tensor& x) {
 
 PipelineOutput run_pipeline(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers, const Tensors& arrays,
                             const Tensors& carry, const StageFn& stage) {
-  if (manual_scope() != nullptr) {
-    throw Error(ErrorCode::unsupported, "a pipeline inside a manual region").at(std::string(current_trace().path()));
-  }
-  const int64_t stages = mesh.size(kAxis);
-  check_sizes(mesh, config, num_layers);
+  check_pipeline(mesh, config, num_layers);
+  const int64_t stages = mesh.size(kPipelineAxis);
   const Pipeline pipeline(mesh, config, num_layers);
-  const PartitionSpec by_stages{{}, kAxis};
+  const PartitionSpec by_stages{{}, kPipelineAxis};
   Tensors inputs{iota({DType::i32, {stages}}, 0)}, microbatches;
-  std::vector<PartitionSpec> in_specs{{kAxis}};
+  std::vector<PartitionSpec> in_specs{{kPipelineAxis}};
   for (const Tensor& a : arrays) {
     inputs.push_back(by_stage(a, config.rounds, stages));
     in_specs.push_back(by_stages);

@@ -16,6 +16,14 @@
 
 namespace tenon {
 
+// What a device does when, in training.
+//
+// gpipe: all microbatches pass, then their gradients come back; what the backward pass needs of all of them is kept.
+// one_f_one_b: from when the first microbatch has passed, a device computes the gradient of one for each that it lets
+// pass, and keeps what its layers were given of no more than 2 n - 1, n being the stages (one_f_one_b.h).
+enum class PipelineSchedule : uint8_t { gpipe, one_f_one_b };
+TENON_ENUM(PipelineSchedule, gpipe, one_f_one_b)
+
 // Where the program's mesh has one stage the stack is an ordinary scan, and these have no effect.
 struct PipelineConfig {
   // Parts of a batch that are on their way at the same time.
@@ -23,8 +31,12 @@ struct PipelineConfig {
   // How often a microbatch goes around: layers i of n * rounds equal pieces are on device i mod n. Above 1 the arrays
   // of the layers, which are stored in order, cross devices in every step.
   int64_t rounds = 1;
+  // Without gradients there is but one.
+  PipelineSchedule schedule = PipelineSchedule::gpipe;
+  // Whether layers are trained together with what is behind them, the loss included.
+  bool takes_loss(const Mesh& mesh) const;
   void check(Checker& c) const;
-  TENON_FIELDS(microbatches, rounds)
+  TENON_FIELDS(microbatches, rounds, schedule)
   bool operator==(const PipelineConfig&) const = default;
 };
 
@@ -38,6 +50,7 @@ struct StageInput {
 struct StageOutput {
   std::vector<Tensor> carry;
   std::vector<Tensor> collected;  // by layer: [layers, …]
+  Tensor loss = {};               // scalar, of one_f_one_b alone: what the layers add to the loss; empty: nothing
 };
 using StageFn = std::function<StageOutput(const StageInput&)>;
 

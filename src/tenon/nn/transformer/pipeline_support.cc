@@ -1,0 +1,53 @@
+#include "tenon/nn/transformer/pipeline_support.h"
+
+#include <fmt/format.h>
+
+#include "tenon/ir/ops.h"
+#include "tenon/ir/ops/manual.h"
+#include "tenon/nn/transformer/pipeline.h"
+
+namespace tenon {
+
+void require_divides(const char* what, int64_t size, int64_t by, const char* hint) {
+  if (size % by == 0) return;
+  throw Error(ErrorCode::mesh_mismatch, fmt::format("{} don't divide over the pipeline", what))
+      .at(std::string(current_trace().path()))
+      .got(fmt::format("{} over {}", size, by))
+      .hint(hint);
+}
+
+void check_pipeline(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers) {
+  if (manual_scope() != nullptr) {
+    throw Error(ErrorCode::unsupported, "a pipeline inside a manual region").at(std::string(current_trace().path()));
+  }
+  const int64_t stages = mesh.size(kPipelineAxis);
+  require_divides("layers", num_layers, stages * config.rounds,
+                  "choose a mesh axis 'pipeline' (times pipeline.rounds) that divides them");
+  if (config.rounds > 1 && config.microbatches < stages) {
+    throw Error(ErrorCode::mesh_mismatch, "a pipeline of several rounds needs a microbatch for each of its stages")
+        .at(std::string(current_trace().path()))
+        .got(fmt::format("{} microbatches over {} stages", config.microbatches, stages))
+        .hint("raise pipeline.microbatches, or set pipeline.rounds = 1");
+  }
+}
+
+Tensor clamped(const Tensor& x, int64_t last) {
+  return maximum(minimum(x, full_like(x, static_cast<double>(last))), zeros_like(x));
+}
+
+Tensor choose(const Tensor& condition, const Tensor& yes, const Tensor& no) {
+  return select(broadcast_to(condition, yes.dims()), yes, no);
+}
+
+std::vector<Tensor> Repeatable::operator()(const std::vector<Tensor>& args, const ValueMap& outside) const {
+  const RegionInfo& info = trace_.region(region_);
+  check(args.size() == info.params.size(), "one argument for each parameter of a region");
+  ValueMap map = outside;
+  for (size_t i = 0; i < args.size(); ++i) map.set(info.params[i], args[i]);
+  for (const OpId op : info.ops) clone_op(trace_, op, map);
+  std::vector<Tensor> out;
+  for (const ValueId v : info.results) out.push_back(map(trace_, v));
+  return out;
+}
+
+}  // namespace tenon

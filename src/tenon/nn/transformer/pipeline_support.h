@@ -1,0 +1,41 @@
+// What the loops of pipelines share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tenon/base/mesh.h"
+#include "tenon/ir/trace.h"
+
+namespace tenon {
+
+struct PipelineConfig;
+
+inline constexpr const char* kPipelineAxis = "pipeline";
+
+// Throws `mesh_mismatch` unless `by` divides `size` of `what`.
+void require_divides(const char* what, int64_t size, int64_t by, const char* hint);
+// Throws `mesh_mismatch` when layers or microbatches don't divide, `unsupported` inside a manual region.
+void check_pipeline(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers);
+
+// `x` (i32) moved into 0 … last.
+Tensor clamped(const Tensor& x, int64_t last);
+// One of two arrays by a scalar i1.
+Tensor choose(const Tensor& condition, const Tensor& yes, const Tensor& no);
+
+// A closed region of the trace, that it may use values from outside of; run again elsewhere on others in their place.
+class Repeatable {
+ public:
+  Repeatable(Trace& trace, RegionId region) : trace_(trace), region_(region), outside_(captures(trace, region)) {}
+  const std::vector<ValueId>& outside() const { return outside_; }
+  size_t num_results() const { return trace_.region(region_).results.size(); }
+  // Its results here, on `args`; values from outside are as `outside` maps them.
+  std::vector<Tensor> operator()(const std::vector<Tensor>& args, const ValueMap& outside) const;
+
+ private:
+  Trace& trace_;
+  RegionId region_;
+  std::vector<ValueId> outside_;
+};
+
+}  // namespace tenon
