@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "tenon/base/text.h"
@@ -142,6 +143,27 @@ Result<std::vector<std::string>> Client::memory_kinds(const Device& device) cons
   std::vector<std::string> out;
   for (const auto& [kind, memory] : *memories) out.push_back(kind);
   return out;
+}
+
+Result<DeviceMemory> Client::memory(const Device& device) const {
+  const PJRT_Api* api = plugin_->api();
+  TENON_PJRT_ARGS(Device_MemoryStats, args);
+  args.device = device.raw;
+  if (Status s = to_status(api, api->PJRT_Device_MemoryStats(&args), "count a device's memory"); !s) return s.error();
+  DeviceMemory out{args.bytes_in_use, {}, {}};
+  if (args.peak_bytes_in_use_is_set) out.peak = args.peak_bytes_in_use;
+  if (args.bytes_limit_is_set) out.limit = args.bytes_limit;
+  return out;
+}
+
+std::optional<int64_t> Client::peak_memory() const {
+  std::optional<int64_t> most;
+  for (const Device& device : devices_) {
+    const Result<DeviceMemory> counted = memory(device);
+    if (!counted || !(*counted).peak) return std::nullopt;
+    most = std::max(most.value_or(0), *(*counted).peak);
+  }
+  return most;
 }
 
 Result<PJRT_Memory*> Client::find_memory(const Device& device, MemoryKind kind) const {

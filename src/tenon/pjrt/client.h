@@ -53,6 +53,13 @@ struct Device {
   PJRT_Device* raw = nullptr;
 };
 
+// What a device's allocator counts, in bytes.
+struct DeviceMemory {
+  int64_t in_use = 0;
+  // Most in use since the client began, and what there is to allocate; none where a plugin doesn't say.
+  std::optional<int64_t> peak, limit;
+};
+
 // Thread-safe, except that executions should be started from one thread.
 class Client : public std::enable_shared_from_this<Client> {
  public:
@@ -80,6 +87,10 @@ class Client : public std::enable_shared_from_this<Client> {
                                 MemoryKind memory = MemoryKind::device) const;
   // The kinds of memory that a device reaches, in the plugin's words: "device", "pinned_host", …
   Result<std::vector<std::string>> memory_kinds(const Device& device) const;
+  // Errors: `unsupported` where the plugin doesn't count, as the CPU's; `plugin`.
+  Result<DeviceMemory> memory(const Device& device) const;
+  // The most bytes in use on any one device since the client began; none where the plugin doesn't say.
+  std::optional<int64_t> peak_memory() const;
   // Compiles StableHLO text. Errors: `compile`, with the compiler's words.
   Result<Executable> compile(std::string_view program, const CompileOptions& options) const;
   // Loads what CompiledProgram::serialize gave. Only bytes that are known to be intact, from the same plugin on the

@@ -37,6 +37,7 @@ Status use_everything(const FakeApi& fake) {
     Result<Buffer> buffer = (*client)->copy_from_host(kValues.type(), kValues.bytes(), device);
     if (!buffer) return buffer.error();
     inputs.push_back(std::move(buffer).value());
+    if (Result<DeviceMemory> memory = (*client)->memory(device); !memory) return memory.error();
   }
   for (const Buffer& b : inputs) arguments.push_back({&b});
   Result<std::vector<std::vector<Buffer>>> outputs = program->execute(arguments);
@@ -135,6 +136,25 @@ TEST(FakePlugin, ClientTellsOfItsDevices) {
   ASSERT_EQ(client->devices().size(), 2U);
   EXPECT_EQ(client->devices()[1].id, 8);
   EXPECT_EQ(client->devices()[1].kind, "fake device");
+}
+
+TEST(FakePlugin, ClientTellsOfItsDevicesMemory) {
+  FakeApi fake;
+  const auto client = Client::create(Plugin::from_api(fake.api(), "fake").value()).value();
+  const Device& device = client->devices()[0];
+  const DeviceMemory memory = client->memory(device).value();
+  EXPECT_EQ(memory.in_use, 100);
+  EXPECT_EQ(memory.peak, 257);
+  EXPECT_EQ(memory.limit, 1000);
+  EXPECT_EQ(client->peak_memory(), 258) << "of the device that had most";
+  fake.set_peak({});
+  EXPECT_EQ(client->memory(device).value().peak, std::nullopt);
+  EXPECT_EQ(client->peak_memory(), std::nullopt);
+  fake.fail_call(1, PJRT_Error_Code_UNIMPLEMENTED);
+  EXPECT_EQ(client->memory(device).error().code(), ErrorCode::unsupported);
+  fake.set_peak(250);
+  fake.fail_call(2);
+  EXPECT_EQ(client->peak_memory(), std::nullopt) << "one device alone doesn't say what all took";
 }
 
 TEST(FakePlugin, OptionsKeepTheirTypes) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "tenon/pjrt/c_api.h"
@@ -29,6 +30,8 @@ class FakeApi {
   }
   // Calls that may fail, since fail_call.
   int calls() const { return calls_; }
+  // The most that was in use on a device is this and its id; none: it doesn't say.
+  void set_peak(std::optional<int64_t> bytes) { peak_ = bytes; }
   // Events of work started from now on happen with an error.
   void fail_work(bool fail) { fail_work_ = fail; }
 
@@ -48,6 +51,7 @@ class FakeApi {
   int fail_at_ = 0, calls_ = 0;
   PJRT_Error_Code fail_code_ = PJRT_Error_Code_INTERNAL;
   bool fail_work_ = false;
+  std::optional<int64_t> peak_ = 250;
   std::map<std::string, int> alive_;
   std::string misuse_, last_compile_options_, last_program_;
   std::map<std::string, std::string> last_options_;

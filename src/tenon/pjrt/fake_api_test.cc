@@ -152,6 +152,13 @@ void FakeCalls::fill(PJRT_Api& api) {
     args->device_kind = kKind; args->device_kind_size = std::strlen(kKind);
     return nullptr;
   };
+  TENON_FAKE_CALL(Device_MemoryStats)
+    args->bytes_in_use = 100;
+    args->peak_bytes_in_use_is_set = fake->peak_.has_value();
+    args->peak_bytes_in_use = fake->peak_.value_or(-1) + args->device->description.id;
+    args->bytes_limit_is_set = true; args->bytes_limit = 1000;
+    return nullptr;
+  };
   TENON_FAKE_CALL(Client_BufferFromHostBuffer)
     const auto* data = static_cast<const char*>(args->data);
     size_t size = 4;

@@ -9,6 +9,7 @@
 
 #include "tenon/base/file.h"
 #include "tenon/base/text.h"
+#include "tenon/pjrt/installed_jax.h"
 #include "tenon/pjrt/plugin.h"
 
 namespace tenon::pjrt {
@@ -43,7 +44,7 @@ Error no_plugin(std::string_view platform, const std::vector<std::string>& tried
   }
   const std::string command = platform == "cpu" ? "scripts/setup" : fmt::format("scripts/setup --target {}", platform);
   return Error(ErrorCode::plugin, fmt::format("there is no PJRT plugin for platform {}", platform))
-      .got(fmt::format("none in {}", join(tried, ", ")))
+      .got(fmt::format("none in {}, and none that jax brought", join(tried, ", ")))
       .hint(fmt::format("install it with {}, or set TENON_PLUGIN_PATH to its file", command));
 }
 
@@ -77,6 +78,7 @@ Result<std::string> find_plugin(std::string_view platform) {
   for (const std::string& folder : folders) {
     if (std::optional<std::string> file = plugin_in(folder)) return *file;
   }
+  if (std::string installed = plugin_of_jax(platform); !installed.empty()) return installed;
   return no_plugin(platform, folders);
 }
 

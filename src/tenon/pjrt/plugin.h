@@ -30,7 +30,8 @@ class Plugin {
  public:
   // Loads and initializes the library at `path`; the same path gives the same plugin again. `platform` ("cpu", "cuda",
   // "tpu", "rocm", or "" for another) selects what must be prepared first: NVIDIA's libraries are loaded from the
-  // folder `nvidia` beside the plugin, environment variables that the plugin needs are set unless the user did.
+  // folder `nvidia` beside the plugin or, for a plugin of jax's, from the packages it is among; environment variables
+  // that the plugin needs are set unless the user did.
   // Errors: `plugin`, with the loader's or plugin's own words.
   static Result<std::shared_ptr<const Plugin>> load(const std::string& path, std::string_view platform = "");
   // Finds and loads the plugin of a platform (see find_plugin).
@@ -71,6 +72,7 @@ const std::vector<std::string>& known_platforms();
 //   1. $TENON_PLUGIN_PATH: a plugin file, or a folder that holds `<platform>/*.so`
 //   2. the folder that scripts/setup unpacks to, compiled in
 //   3. `tenon/plugins/<platform>` beside libtenon or one folder up: where it is installed
+//   4. cuda and tpu: where pip installed it for jax (plugin_of_jax)
 // Errors: `unknown_name` for a platform that isn't known; `plugin` when there is none, with how to install it.
 Result<std::string> find_plugin(std::string_view platform);
 

@@ -10,6 +10,7 @@
 #include "tenon/base/hash.h"
 #include "tenon/pjrt/fake_api.h"
 #include "tenon/pjrt/fingerprint.h"
+#include "tenon/pjrt/installed_jax.h"
 
 namespace tenon::pjrt {
 namespace {
@@ -104,6 +105,38 @@ TEST_F(PluginFiles, TheUsersPathComesFirst) {
   EXPECT_EQ(find_plugin("cpu").value(), cuda);
   set("TENON_PLUGIN_PATH", cuda + ".missing");
   EXPECT_EQ(find_plugin("cpu").error().code(), ErrorCode::plugin);
+}
+
+// As `pip install` lays them out; HOME and PATH name nothing else.
+TEST_F(PluginFiles, ThoseThatJaxBroughtAreFound) {
+  set("VIRTUAL_ENV", "");
+  set("CONDA_PREFIX", "");
+  set("PATH", (folder_ / "venv/bin").string() + ":/nowhere");
+  set("HOME", folder_.string());
+  const std::string none = plugin_of_jax("cuda");
+  const std::string of_user = write(".local/lib/python3.9/site-packages/jax_plugins/xla_cuda12/xla_cuda_plugin.so", "");
+  EXPECT_EQ(plugin_of_jax("cuda"), of_user) << "before it, " << none;
+  write("venv/bin/python3", "");
+  write("venv/lib/python3.9/site-packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so", "");
+  const std::string old = write("venv/lib/python3.11/site-packages/jax_plugins/xla_cuda12/xla_cuda_plugin.so", "");
+  EXPECT_EQ(plugin_of_jax("cuda"), old) << "the newest Python's";
+  const std::string cuda = write("venv/lib/python3.11/site-packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so", "");
+  EXPECT_EQ(plugin_of_jax("cuda"), cuda);
+  const std::string tpu = write("conda/lib/python3.12/site-packages/libtpu/libtpu.so", "");
+  set("CONDA_PREFIX", (folder_ / "conda").string());
+  EXPECT_EQ(plugin_of_jax("tpu"), tpu);
+  EXPECT_EQ(plugin_of_jax("cpu"), "");
+  EXPECT_EQ(python_package_folders()[0], (folder_ / "conda/lib/python3.12/site-packages").string());
+}
+
+TEST_F(PluginFiles, NvidiasLibrariesAreBesideThePluginOrAmongItsPackages) {
+  const std::string plugin = write("site-packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so", "");
+  EXPECT_EQ(nvidia_folder(plugin), "");
+  write("site-packages/nvidia/cu13/lib/libcudart.so.13", "");
+  EXPECT_EQ(nvidia_folder(plugin), (folder_ / "site-packages/nvidia").string());
+  EXPECT_EQ(nvidia_folder(write("site-packages/other/xla_cuda13/xla_cuda_plugin.so", "")), "");
+  write("site-packages/jax_plugins/xla_cuda13/nvidia/lib/libcudart.so.13", "");
+  EXPECT_EQ(nvidia_folder(plugin), (folder_ / "site-packages/jax_plugins/xla_cuda13/nvidia").string());
 }
 
 TEST_F(PluginFiles, WhatIsNoPluginIsRefused) {

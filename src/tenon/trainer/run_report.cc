@@ -51,6 +51,9 @@ void Run::log_window(int64_t step, const Scalars& metrics) {
   out["train/data_wait_ms"] = 1000 * data_s / steps;
   if (p.resident_bytes) out["train/host_rss_bytes"] = static_cast<double>(*p.resident_bytes);
   if (p.mfu) out["train/mfu"] = *p.mfu;
+  if (const auto peak = options_.backend->client().peak_memory()) {
+    out["train/device_peak_bytes"] = static_cast<double>(*peak);
+  }
   write_summaries(step, out);
 }
 
