@@ -12,6 +12,7 @@
 #include "tenon/cli/config_commands.h"
 #include "tenon/cli/data_commands.h"
 #include "tenon/cli/debug_commands.h"
+#include "tenon/cli/measure_command.h"
 #include "tenon/cli/parity_command.h"
 #include "tenon/cli/rules_command.h"
 #include "tenon/cli/run_commands.h"
@@ -111,6 +112,7 @@ int run_app(int argc, char** argv) {
   add_checkpoint_commands(program);
   add_run_commands(program);
   add_parity_command(program);
+  add_measure_command(program);
   try {
     const std::function<void()> action = parse_command_line(program, argc, argv);
     register_everything(Registry::global());
