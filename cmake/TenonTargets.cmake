@@ -42,7 +42,8 @@ endforeach()
 install(TARGETS tenon_config_lib tenon_lib EXPORT tenon LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
   PATTERN "*.h" REGEX "/(test|fake_|ops/support\\.h)[^/]*$|_test_util.h$|/kernels/cpu$" EXCLUDE)
-install(DIRECTORY ${TENON_DEPS_DIR}/plugins ${TENON_DEPS_DIR}/licenses DESTINATION lib/tenon OPTIONAL)
+install(DIRECTORY ${TENON_DEPS_DIR}/plugins ${TENON_DEPS_DIR}/licenses DESTINATION lib/tenon OPTIONAL
+  PATTERN cuda-0.11 EXCLUDE)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tenon)
 install(EXPORT tenon NAMESPACE tenon:: FILE tenonTargets.cmake DESTINATION ${package_dir})

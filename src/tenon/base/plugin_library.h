@@ -10,7 +10,8 @@ namespace tenon {
 inline constexpr const char* kPluginAbi = "tenon-0.1.0";
 
 // Opens `path` for the life of the process and returns the address of `symbol`. Throws `plugin` when the library can't
-// be loaded, lacks the ABI tag or the symbol, or was built against another Tenon.
+// be loaded, lacks the ABI tag or the symbol, or was built against another Tenon; `unsupported` where Tenon's libraries
+// are part of the program (tenon_portable).
 void* load_plugin_library(const std::string& path, const char* symbol);
 
 }  // namespace tenon
