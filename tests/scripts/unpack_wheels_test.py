@@ -32,9 +32,14 @@ class UnpackWheels(unittest.TestCase):
         deps = self.folder / "deps"
         with unittest.mock.patch.object(subprocess, "run", side_effect=AssertionError("pip was called")):
             (wheel,) = unpack_wheels.fetch(self.requirements, self.folder)
-        unpack_wheels.unpack(wheel, deps)
+        unpack_wheels.unpack(wheel, deps, "tpu")
         files = {str(path.relative_to(deps)): path.read_bytes() for path in deps.rglob("*") if path.is_file()}
         self.assertEqual(files, {"plugins/tpu/libtpu.so": b"plugin", "licenses/libtpu/LICENSE": b"licence"})
+
+    def test_one_wheel_goes_where_each_target_has_it(self):
+        for target in ("tpu", "tpu-0.1"):
+            unpack_wheels.unpack(self.wheel, self.folder / "deps", target)
+            self.assertEqual((self.folder / "deps" / "plugins" / target / "libtpu.so").read_bytes(), b"plugin")
 
     def test_readers_are_taken_whole(self):
         wheel = self.folder / "safetensors-1-py3-none-any.whl"
@@ -42,7 +47,7 @@ class UnpackWheels(unittest.TestCase):
             archive.writestr("safetensors/numpy.py", b"code")
             archive.writestr("safetensors-1.dist-info/licenses/LICENSE", b"licence")
         deps = self.folder / "deps"
-        unpack_wheels.unpack(wheel, deps)
+        unpack_wheels.unpack(wheel, deps, "readers")
         files = sorted(str(path.relative_to(deps)) for path in deps.rglob("*") if path.is_file())
         self.assertEqual(
             files, ["readers/safetensors-1.dist-info/licenses/LICENSE", "readers/safetensors/numpy.py"]
@@ -54,7 +59,7 @@ class UnpackWheels(unittest.TestCase):
             archive.writestr("sklearn/datasets/data/digits.csv.gz", b"images")
             archive.writestr("sklearn/datasets/data/iris.csv", b"not wanted")
             archive.writestr("scikit_learn-1.dist-info/licenses/COPYING", b"licence")
-        unpack_wheels.unpack(wheel, self.folder / "deps")
+        unpack_wheels.unpack(wheel, self.folder / "deps", "digits")
         files = {path.name: path.parent.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file()}
         self.assertEqual(str(files["digits.csv.gz"]), "data/digits")
         self.assertEqual(str(files["COPYING"]), "deps/licenses/scikit_learn")
