@@ -47,25 +47,29 @@ class AotWithoutPlugins(CommandTest):
         self.check_error(run("aot", "austen_tiny", "--target", "cpu", *options[:2], "--rows", "0"), 2, "--rows")
 
     def test_nothing_compiles_for_this_chip(self):
-        out = self.check(run("aot", "llama2_7b", "--target", "trn2:64x16", "--instance", "neuron-trn2-1024")).stdout
+        done = self.check(run("aot", "llama2_7b", "--target", "trn2:64x16"))
+        self.assertIn('matches "neuron-trn2-1024"', done.stderr)
+        out = done.stdout
         self.assertRegex(out, r"^1024 x trn2, mesh fsdp=256,model=4\ntrain step: not compiled\n")
+        same = run("aot", "llama2_7b", "--target", "trn2:64x16", "--instance", "neuron-trn2-1024")
+        self.assertEqual(same.stdout, out)
         self.assertIn("\na step takes at least ", out)
         self.assertTrue(out.endswith("\nfits: the arguments do (not compiled)\n"), out)
 
     def test_a_chip_of_ones_own(self):
         with tempfile.TemporaryDirectory() as folder:
-            chips = pathlib.Path(folder) / "chips.toml"
-            chips.write_text(CHIP)
-            there = ["aot", "austen_tiny", "--target", "abacus:1x4", "--chips", chips, *MESH]
+            device = pathlib.Path(folder) / "abacus.toml"
+            device.write_text(CHIP)
+            there = ["aot", "austen_tiny", "--target", "abacus:1x4", "--device", device, *MESH]
             done = run(*there, "--json")  # compiled with its plugin, the CPU's
             self.check_error(done, 3, "out_of_memory", "abacus", "at most 104.9 KiB")
             report = json.loads(done.stdout)
             self.assertEqual((report["compiled"], report["fits"]), (True, False))
             self.assertGreater(report["bound_s"], 0)
             self.assertIn("not compiled", self.check(run(*there, "--analytic")).stdout)
-            chips.write_text("[abacus]\nmemory_gib = 1\n")
-            done = run("aot", "austen_tiny", "--target", "abacus:1x4", "--chips", chips)
-            self.check_error(done, 2, "chips.toml:2")
+            device.write_text("[abacus]\nmemory_gib = 1\n")
+            done = run("aot", "austen_tiny", "--target", "abacus:1x4", "--device", device)
+            self.check_error(done, 2, "abacus.toml:2")
 
     def test_targets_that_do_not_exist(self):
         self.check_error(run("aot", "austen_tiny", "--target", "h1000:8"), 2, "a100, b200, h100, h200, mi300x")

@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 
 from support import CommandTest, run
 
@@ -90,6 +91,10 @@ class Guides(CommandTest):
                    "batch_size": (16, 4), "train_tokens": ("2_000_000", 2560), "warmup_steps": (50, 2)}
         lines = [tuple(f"\n{name} = {value}\n" for value in values) for name, values in smaller.items()]
         self.check_guide("tutorial.md", lines)
+
+    def test_backends(self):
+        shutil.copy(pathlib.Path(os.environ["TENON_TEST_PLUGINS"]) / "libzeta_pjrt.so", self.root)
+        self.check_guide("backends.md")
 
     def test_plugins(self):
         self.check_guide("plugins.md")

@@ -109,7 +109,12 @@ std::vector<std::pair<std::string, int64_t>> bytes_by_module(const StepReport& r
 ProgramReporter::ProgramReporter(std::string_view target, AotOptions options)
     : options_(std::move(options)), target_(AotTarget::parse(target, options_.chips)) {
   chip_ = target_.name == "cpu" ? cpu_chip(target_.num_devices) : options_.chips.find(target_.name);
-  if (!options_.analytic) machine_ = AotMachine::open(target_);
+  // Where nothing compiles, what can be said without a compiler is all there is.
+  if (aot_way(target_.platform, chip_.setup) == AotWay::none) options_.analytic = true;
+  if (options_.analytic && options_.save) {
+    throw Error(ErrorCode::unsupported, "there is no program to save where nothing is compiled").at("--save");
+  }
+  if (!options_.analytic) machine_ = AotMachine::open(target_, options_.chips);
 }
 
 int64_t ProgramReporter::num_devices() const { return machine_ ? machine_->num_devices() : target_.num_devices; }

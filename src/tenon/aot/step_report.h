@@ -57,9 +57,9 @@ std::vector<std::pair<std::string, int64_t>> bytes_by_module(const StepReport& r
 
 struct AotOptions {
   ChipTable chips = ChipTable::builtin();
-  // Computes what can be known without a compiler.
+  // Computes what can be known without a compiler; so it is for chips that nothing compiles for (AotWay::none).
   bool analytic = false;
-  // Keeps the compiled program in the report.
+  // Keeps the compiled program in the report. Throws `unsupported` where there is none.
   bool save = false;
   // Takes a program for which the compiler gives up on keeping arrays split (require_kept_split).
   bool allow_replication = false;
@@ -73,7 +73,7 @@ StepReport compile_train_step(const Trainer::Config& config, std::string_view ta
 // What one program is compiled with, for other programs than train steps.
 class ProgramReporter {
  public:
-  // Opens the machine, unless the report is analytic.
+  // Opens the machine, unless the report is analytic. Throws as compile_train_step.
   ProgramReporter(std::string_view target, AotOptions options);
   int64_t num_devices() const;
   KernelList kernels() const;

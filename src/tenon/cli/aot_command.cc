@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "tenon/aot/generate_report.h"
-#include "tenon/base/file.h"
 #include "tenon/base/text.h"
 #include "tenon/cli/command_line.h"
 #include "tenon/cli/options.h"
@@ -15,39 +14,34 @@ namespace {
 
 struct AotCommand {
   ExperimentOptions experiment;
-  std::string target, program = "train";
-  std::optional<std::string> save, chips;
+  TargetOptions target;
+  std::string program = "train";
+  std::optional<std::string> save;
   GenerateShape shape;
   bool json = false, analytic = false, allow_replication = false;
 };
 
 AotOptions options_of(const AotCommand& command) {
   AotOptions options;
-  if (command.chips) {
-    const std::string text = read_file(*command.chips).value();
-    options.chips = options.chips.with(ChipTable::parse(text, *command.chips).value());
-  }
+  options.chips = chips_for(command.target);
   options.save = command.save.has_value();
   options.allow_replication = command.allow_replication;
-  // Where nothing compiles, what can be said without a compiler is all there is.
-  options.analytic = command.analytic || AotTarget::parse(command.target, options.chips).platform == "none";
-  if (options.analytic && options.save) {
-    throw Error(ErrorCode::unsupported, "there is no program to save where nothing is compiled").at("--save");
-  }
+  options.analytic = command.analytic;
   return options;
 }
 
 std::vector<StepReport> compile_all(const AotCommand& command) {
-  const Trainer::Config config = resolve_config(command.experiment);
+  const Trainer::Config config = resolve_config(command.experiment, command.target);
   const AotOptions options = options_of(command);
-  if (command.program == "train") return {compile_train_step(config, command.target, options)};
+  const std::string& target = command.target.target;
+  if (command.program == "train") return {compile_train_step(config, target, options)};
   if (command.program != "generate") {
     throw Error(ErrorCode::unknown_name, "no program is called so")
         .at("--program")
         .got(quote_text(command.program))
         .expected("train or generate");
   }
-  return compile_generate(config, command.target, command.shape, options);
+  return compile_generate(config, target, command.shape, options);
 }
 
 // After all is printed, throws `out_of_memory` when a program doesn't fit.
@@ -72,11 +66,7 @@ void add_aot_command(Command& program) {
   const auto c = std::make_shared<AotCommand>();
   Command& command = program.add("aot", "compiles an experiment for a machine that isn't here, and says what it takes");
   add_experiment_options(command, c->experiment);
-  command
-      .option("--target", &c->target,
-              "the machine: TPU generation and chips, as v5p:8x8x4 (v5p:8x8x4*2: two slices); other chips by hosts x "
-              "devices, as h100:32x8, or their number, as h100:4; cpu:8")
-      .required();
+  add_target_options(command, c->target);
   command
       .option("--program", &c->program,
               "train: the training step; generate: what reads a prompt (prefill) and what writes each token (decode)")
@@ -92,7 +82,6 @@ void add_aot_command(Command& program) {
               "keeps the compiled program in this file (of two programs, FILE.prefill and FILE.decode)")
       .type_name("FILE");
   command.option("--analytic", &c->analytic, "doesn't compile: what is known without, and a bound from that");
-  command.option("--chips", &c->chips, "more chips, as in the table of chips (docs/aot.md)").type_name("FILE");
   command.option("--allow_replication", &c->allow_replication,
                  "takes a program for which the compiler gives up on keeping arrays split");
   command.action = [c] { run_aot(*c); };

@@ -6,6 +6,7 @@
 
 #include "tenon/base/plugin_library.h"
 #include "tenon/cli/aot_command.h"
+#include "tenon/cli/backend_command.h"
 #include "tenon/cli/checkpoint_commands.h"
 #include "tenon/cli/command_line.h"
 #include "tenon/cli/commands.h"
@@ -32,7 +33,7 @@ void add_train(Command& program) {
   add_experiment_options(command, c->experiment);
   command.option("--data", &c->data, "what to train on: a text file, a folder of .txt files, or prepared data");
   command.option("--dir", &c->dir, "where checkpoints and logs go (default: runs/EXPERIMENT)");
-  command.option("--platform", &c->platform, "cpu, cpu:N (N virtual devices), cuda or tpu").with_default();
+  add_device_options(command, c->device, "cpu, cpu:N (N virtual devices), cuda or tpu");
   command.option("--resume", &c->resume, "auto: go on from a checkpoint if there is one; never; must").with_default();
   command.option("--new_optimizer", &c->new_optimizer,
                  "resume with the model alone: what the optimizer keeps starts anew");
@@ -81,7 +82,7 @@ void add_generate(Command& program) {
       .with_default();
   command.option("--parameters", &c->parameters, "trained, or means: the running means that learner.ema keeps")
       .with_default();
-  command.option("--platform", &c->platform, "cpu, cuda or tpu").with_default();
+  add_device_options(command, c->device, "cpu, cuda or tpu");
   add_plugin_option(command, c->plugins);
   command.action = [c] { run_generate(*c); };
 }
@@ -113,6 +114,7 @@ int run_app(int argc, char** argv) {
   add_run_commands(program);
   add_parity_command(program);
   add_measure_command(program);
+  add_backend_command(program);
   try {
     const std::function<void()> action = parse_command_line(program, argc, argv);
     register_everything(Registry::global());

@@ -46,6 +46,12 @@ std::string run_name(const std::string& experiment) {
   return is_overlay_file(experiment) ? std::filesystem::path(experiment).stem().string() : experiment;
 }
 
+// A described device may have mesh rules of its own.
+Trainer::Config resolve(const ExperimentOptions& experiment, const Backend* described) {
+  if (described == nullptr) return resolve_config(experiment);
+  return resolve_config(experiment, std::make_shared<const Chip>(*described->chip()), described->num_devices());
+}
+
 }  // namespace
 
 void run_train(const TrainCommand& command) {
@@ -57,10 +63,11 @@ void run_train(const TrainCommand& command) {
     const std::string argument = is_prepared_data(*command.data) ? "args.data=" : "args.data_path=";
     experiment.overrides.assignments.insert(experiment.overrides.assignments.begin(), argument + *command.data);
   }
-  const Trainer::Config config = resolve_config(experiment);
   RunOptions options;
+  options.platform = command.device.platform;
+  if (command.device.device) options.backend = open_backend(command.device);
+  const Trainer::Config config = resolve(experiment, options.backend.get());
   options.dir = command.dir.empty() ? "runs/" + run_name(command.experiment.experiment) : command.dir;
-  options.platform = command.platform;
   options.resume = option("--resume", parse_resume(command.resume));
   options.new_optimizer = command.new_optimizer;
   options.dry_run = command.dry_run;
@@ -112,7 +119,7 @@ void run_generate(const GenerateCommand& command) {
   for (const std::string& prompt : command.prompts) check_utf8(prompt);
   const ParameterSet parameters = option("--parameters", parse_parameters(command.parameters));
   load_plugins(command.plugins);
-  Generator generator(command.dir, Backend::open(command.platform), parameters, command.assignments);
+  Generator generator(command.dir, open_backend(command.device), parameters, command.assignments);
   for (const std::string& warning : generator.warnings()) fmt::print(stderr, "warning: {}\n", warning);
   const std::vector<std::string> prompts = command.prompts.empty() ? std::vector<std::string>{""} : command.prompts;
   if (prompts.size() == 1 && command.num_samples == 1) {

@@ -15,14 +15,16 @@ struct TrainCommand {
   ExperimentOptions experiment;
   // A folder of text or of prepared data; none: what the experiment says.
   std::optional<std::string> data;
-  std::string dir, platform = "cpu", resume = "auto";
+  DeviceOptions device;
+  std::string dir, resume = "auto";
   std::optional<std::string> trap, profile;
   bool new_optimizer = false, dry_run = false, allow_replication = false;
 };
 void run_train(const TrainCommand& command);
 
 struct GenerateCommand {
-  std::string dir, platform = "cpu", parameters = "trained";
+  DeviceOptions device;
+  std::string dir, parameters = "trained";
   std::vector<std::string> prompts;  // none: an empty one
   int64_t num_samples = 1;           // of each
   GenerateOptions options;

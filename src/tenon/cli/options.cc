@@ -6,8 +6,11 @@
 #include <set>
 
 #include "tenon/base/plugin_library.h"
+#include "tenon/base/text.h"
 #include "tenon/cli/command_line.h"
 #include "tenon/config/registry.h"
+#include "tenon/experiments/overlay_file.h"
+#include "tenon/runtime/aot.h"
 
 namespace tenon {
 namespace {
@@ -17,7 +20,25 @@ constexpr const char* kOrder =
     "       experiment's config is computed from (`tenon config args EXPERIMENT`), and what changes with the machine;\n"
     "       over that config go the files, the mesh rule that matches --instance, --modify, then --set.\n";
 
+constexpr const char* kDeviceDoc =
+    "a device by its description: a TOML file (docs/backends.md), or the name of one that ships with Tenon, as trn2";
+
 }  // namespace
+
+void add_device_options(Command& command, DeviceOptions& options, const std::string& platforms) {
+  const Option& platform = command.option("--platform", &options.platform, platforms).with_default();
+  command.option("--device", &options.device, kDeviceDoc).type_name("FILE").excludes(platform);
+}
+
+void add_target_options(Command& command, TargetOptions& options) {
+  command
+      .option("--target", &options.target,
+              "the machine: TPU generation and chips, as v5p:8x8x4 (v5p:8x8x4*2: two slices); other chips by hosts x "
+              "devices, as h100:32x8, or their number, as h100:4; cpu:8")
+      .required();
+  command.option("--device", &options.device, std::string("of a target whose chip Tenon doesn't know: ") + kDeviceDoc)
+      .type_name("FILE");
+}
 
 void add_plugin_option(Command& command, std::vector<std::string>& plugins) {
   command
@@ -63,6 +84,43 @@ const ExperimentRegistry& experiments() {
   }();
   (void)registered;
   return ExperimentRegistry::global();
+}
+
+Chip find_device(const std::string& device) {
+  return is_overlay_file(device) ? read_device(device) : ChipTable::builtin().find(device);
+}
+
+std::shared_ptr<const Backend> open_backend(const DeviceOptions& options) {
+  return options.device ? Backend::open(find_device(*options.device)) : Backend::open(options.platform);
+}
+
+ChipTable chips_for(const TargetOptions& options) {
+  if (!options.device) return ChipTable::builtin();
+  const Chip chip = find_device(*options.device);
+  const std::string_view target = options.target;
+  if (target.substr(0, target.find(':')) != chip.name) {
+    throw Error(ErrorCode::invalid_argument, "the device isn't the target's")
+        .at("--device")
+        .got(fmt::format("{}, for target {}", chip.name, quote_text(target)))
+        .expected(fmt::format("a target as {}:8", chip.name));
+  }
+  return ChipTable::builtin().with(chip);
+}
+
+Trainer::Config resolve_config(ExperimentOptions options, std::shared_ptr<const Chip> device, int64_t num_devices) {
+  if (device != nullptr && device->setup.has_mesh_rules()) {
+    if (!options.overrides.instance) options.overrides.instance = device->instance(num_devices);
+    options.overrides.device = std::move(device);
+  }
+  return resolve_config(std::move(options));
+}
+
+Trainer::Config resolve_config(ExperimentOptions options, const TargetOptions& target_options) {
+  const ChipTable chips = chips_for(target_options);
+  const AotTarget target = AotTarget::parse(target_options.target, chips);
+  std::shared_ptr<const Chip> chip;
+  if (target.name != "cpu") chip = std::make_shared<const Chip>(chips.find(target.name));
+  return resolve_config(std::move(options), std::move(chip), target.num_devices);
 }
 
 Trainer::Config resolve_config(ExperimentOptions options) {

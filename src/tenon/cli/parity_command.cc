@@ -14,7 +14,7 @@ namespace {
 struct ParityCommand {
   ExperimentOptions experiment;
   std::vector<std::string> meshes;
-  std::string platform = "cpu:8";
+  DeviceOptions device{.platform = "cpu:8", .device = {}};
   ParityOptions options;
   bool json = false;
 };
@@ -35,7 +35,7 @@ void parity(const ParityCommand& command) {
   const auto progress = [](const ParityResult& result) {
     fmt::print(stderr, "mesh {}: {} steps\n", result.mesh, result.losses.size());
   };
-  const ParityReport report = check_parity(config, Backend::open(command.platform), options, progress);
+  const ParityReport report = check_parity(config, open_backend(command.device), options, progress);
   print_text(command.json ? parity_json(report) : format_parity(report));
   if (report.agrees()) return;
   throw Error(ErrorCode::mesh_mismatch, "a mesh changes what is learned")
@@ -57,7 +57,7 @@ void add_parity_command(Command& program) {
   command.option("--steps", &c->options.steps, "how many are compared").with_default();
   command.option("--tolerance", &c->options.tolerance, "largest relative difference of losses that agree")
       .with_default();
-  command.option("--platform", &c->platform, "cpu:N (N virtual devices), cuda or tpu").with_default();
+  add_device_options(command, c->device, "cpu:N (N virtual devices), cuda or tpu");
   command.option("--json", &c->json, "prints JSON");
   command.action = [c] { parity(*c); };
 }

@@ -11,6 +11,7 @@
 #include "tenon/config/text.h"
 #include "tenon/config/toml.h"
 #include "tenon/config/validate.h"
+#include "tenon/experiments/device_rules.h"
 #include "tenon/experiments/overlay_file.h"
 
 namespace tenon {
@@ -129,16 +130,19 @@ class Modifying {
       throw std::move(error).hint(error.hint() + (error.hint().empty() ? "it is in " : ", in ") + where);
     }
   }
-  void apply_rule(const std::vector<MeshRule>& rules, const std::string& instance) {
-    const int64_t index = find_mesh_rule(rules, instance);
-    if (index < 0) {
-      resolved_.report += fmt::format("no mesh rule matches {}: there are {}\n", quote(instance), rules.size());
+  void apply_rule(const std::vector<RuleSource>& sources, const std::string& instance) {
+    size_t count = 0;
+    for (const RuleSource& source : sources) {
+      count += source.rules.size();
+      const int64_t index = find_mesh_rule(source.rules, instance);
+      if (index < 0) continue;
+      const MeshRule& rule = source.rules[static_cast<size_t>(index)];
+      const std::string name = fmt::format("mesh rule {}{}{}", index, source.name.empty() ? "" : " of ", source.name);
+      resolved_.report += fmt::format("{}, {}, matches {}\n", name, quote(rule.instance.value()), quote(instance));
+      apply(rule.modifiers, name);
       return;
     }
-    const MeshRule& rule = rules[static_cast<size_t>(index)];
-    resolved_.report +=
-        fmt::format("mesh rule {}, {}, matches {}\n", index, quote(rule.instance.value()), quote(instance));
-    apply(rule.modifiers, fmt::format("mesh rule {}", index));
+    resolved_.report += fmt::format("no mesh rule matches {}: there are {}\n", quote(instance), count);
   }
 
  private:
@@ -166,7 +170,11 @@ Resolved resolve(const Experiment& experiment, const Overrides& overrides) {
     modifying.apply(layer.modifiers, layer.where);
     overlay(out.config, layer.fields);
   }
-  if (overrides.instance) modifying.apply_rule(recipe.mesh_rules, *overrides.instance);
+  if (overrides.instance) {
+    std::vector<RuleSource> sources{{"", recipe.mesh_rules}};
+    if (overrides.device) sources.push_back(device_rules(*overrides.device));
+    modifying.apply_rule(sources, *overrides.instance);
+  }
   for (const std::string& text : overrides.modifiers)
     modifying.apply({parse_modifier(text)}, "--modify " + quote(text));
   apply_set(out.config, assignments);

@@ -1,12 +1,14 @@
 // From an experiment's name, files, machine and settings to the config that is run.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tenon/experiments/experiment.h"
+#include "tenon/runtime/chips.h"
 
 namespace tenon {
 
@@ -18,6 +20,8 @@ struct Overrides {
   std::vector<std::string> assignments = {};  // "path=value"
   std::optional<std::string> instance = {};   // the machine's type, for the mesh rules
   std::vector<std::string> modifiers = {};    // "NAME" or "NAME{field = value, …}"
+  // The description of the machine's devices, if there is one: its mesh rules are asked last (device_rules.h).
+  std::shared_ptr<const Chip> device = {};
 };
 
 struct Resolved {
@@ -28,10 +32,10 @@ struct Resolved {
 
 // First the arguments and mesh rules are set, from files and then from assignments; the experiment is called with the
 // arguments, and its own modifiers are applied. Over its config go each file's modifiers and fields; then the mesh rule
-// that matches `instance`, the modifiers, and last the other assignments, each in the order given. The config knows
-// nothing of all this. Throws what reading files, setting fields and modifiers throw: `unknown_name` with the nearest
-// names, `wrong_type`, `missing_field` for what an argument, mesh rule or modifier lacks, `invalid_argument` from
-// checks and from modifiers that match nothing.
+// that matches `instance`, the first of the experiment's or, when there is none, of the device's; the modifiers, and
+// last the other assignments, each in the order given. The config knows nothing of all this. Throws what reading files,
+// setting fields and modifiers throw: `unknown_name` with the nearest names, `wrong_type`, `missing_field` for what an
+// argument, mesh rule or modifier lacks, `invalid_argument` from checks and from modifiers that match nothing.
 Resolved resolve(const Experiment& experiment, const Overrides& overrides);
 
 // The experiment called `name`, or, when that is a TOML file, the one it is based on: the file then comes first in

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
+#include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/ops/support.h"
-#include "tenon/ir/testing/case_list.h"
 #include "tenon/ir/testing/errors.h"
 
 namespace tenon {

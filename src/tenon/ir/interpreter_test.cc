@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "tenon/ir/cases/op_cases.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
-#include "tenon/ir/testing/op_cases.h"
 
 namespace tenon {
 namespace {

@@ -1,15 +1,15 @@
-// What every row of the op table must keep, checked on the cases of testing/op_cases.h.
+// What every row of the op table must keep, checked on the cases of cases/op_cases.h.
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "tenon/ir/cases/op_cases.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/ops/table.h"
-#include "tenon/ir/testing/op_cases.h"
 #include "tenon/ir/verify.h"
 
 namespace tenon {
@@ -55,7 +55,7 @@ TEST(OpContract, EveryOpHasCasesUnderItsNameOnce) {
   }
   for (const OpDef* def : op_table()) {
     EXPECT_TRUE(rows.emplace(def->name).second) << def->name << " is in the table twice";
-    EXPECT_TRUE(with_cases.contains(std::string(def->name))) << def->name << " has no case in testing/";
+    EXPECT_TRUE(with_cases.contains(std::string(def->name))) << def->name << " has no case in cases/";
   }
 }
 

@@ -8,9 +8,9 @@
 #include <regex>
 
 #include "tenon/base/file.h"
+#include "tenon/ir/cases/op_cases.h"
 #include "tenon/ir/ops/families.h"
 #include "tenon/ir/testing/hlo_text.h"
-#include "tenon/ir/testing/op_cases.h"
 
 namespace tenon {
 namespace {

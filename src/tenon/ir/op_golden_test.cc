@@ -5,10 +5,10 @@
 #include <map>
 
 #include "tenon/base/file.h"
+#include "tenon/ir/cases/op_cases.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/hlo_text.h"
-#include "tenon/ir/testing/op_cases.h"
 
 namespace tenon {
 namespace {
@@ -21,7 +21,7 @@ TEST(OpGolden, StableHloOfEveryOp) {
   std::string text;
   for (const OpDef* def : op_table()) {
     const std::string name(def->name);
-    ASSERT_TRUE(first.contains(name)) << name << " has no case in testing/";
+    ASSERT_TRUE(first.contains(name)) << name << " has no case in cases/";
     const OpCase& c = *first.at(name);
     text += "// " + name + "\n" + hlo_text(graph_of(c), c.mesh.num_devices() > 1 ? &c.mesh : nullptr);
   }

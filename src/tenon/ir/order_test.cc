@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tenon/ir/cases/op_cases.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/printer.h"
-#include "tenon/ir/testing/op_cases.h"
 #include "tenon/ir/testing/shuffle_ops.h"
 #include "tenon/ir/verify.h"
 

@@ -15,11 +15,14 @@ namespace tenon {
 // `compute_capability` is 90 for 9.0; 0 when not known, which kernels take for one they know.
 KernelList kernels_for(std::string_view platform, int compute_capability = 0);
 
+// Those of all platforms that have these names, in their order. Throws `unknown_name` with the nearest.
+KernelList kernels_named(const std::vector<std::string>& names, int compute_capability = 0);
+
 // The ops that some platform has a kernel for, by name, in order.
 std::vector<std::string> kernel_ops();
 
-// Makes the kernels of `platform` known to its plugin, once. Errors: `unsupported` when the plugin can't run own
-// kernels.
-Status register_kernels(const pjrt::Plugin& plugin, std::string_view platform);
+// Makes the code of those of `kernels` that have some known to the plugin, once. Errors: `unsupported` when the plugin
+// can't run own kernels.
+Status register_kernels(const pjrt::Plugin& plugin, const KernelList& kernels);
 
 }  // namespace tenon

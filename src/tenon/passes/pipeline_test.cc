@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tenon/ir/cases/op_cases.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/ops/custom_call.h"
 #include "tenon/ir/printer.h"
-#include "tenon/ir/testing/op_cases.h"
 #include "tenon/ir/verify.h"
 #include "tenon/passes/testing/ops_of.h"
 #include "tenon/passes/testing/special_values.h"

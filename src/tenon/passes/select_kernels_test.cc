@@ -2,10 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include "tenon/ir/cases/op_cases.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/hlo_text.h"
-#include "tenon/ir/testing/op_cases.h"
 #include "tenon/ir/verify.h"
 
 namespace tenon {

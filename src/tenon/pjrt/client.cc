@@ -46,7 +46,7 @@ Result<std::vector<std::pair<std::string, PJRT_Memory*>>> list_memories(const PJ
 }  // namespace
 
 Options to_options(const CpuClientOptions& options) {
-  Options result{{"cpu_device_count", options.device_count}};
+  Options result{{kCpuDeviceCount, options.device_count}};
   if (options.asynchronous) result.emplace("asynchronous", *options.asynchronous);
   return result;
 }

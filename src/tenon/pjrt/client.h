@@ -24,6 +24,9 @@ struct PJRT_Memory;
 
 namespace tenon::pjrt {
 
+// The CPU client's option for its number of virtual devices.
+inline constexpr const char* kCpuDeviceCount = "cpu_device_count";
+
 // Options of the CPU client.
 struct CpuClientOptions {
   // Virtual devices, each running on the same cores.

@@ -36,7 +36,17 @@ std::string own_folder() {
   return failed ? "." : self.parent_path().string();
 }
 
+bool is_known(std::string_view platform) {
+  const std::vector<std::string>& known = known_platforms();
+  return std::find(known.begin(), known.end(), platform) != known.end();
+}
+
 Error no_plugin(std::string_view platform, const std::vector<std::string>& tried) {
+  if (!is_known(platform)) {
+    return Error(ErrorCode::plugin, fmt::format("there is no PJRT plugin for platform {}", platform))
+        .got(fmt::format("none in {}", join(tried, ", ")))
+        .hint("name its file in the device's (plugin = ...), or set TENON_PLUGIN_PATH to it");
+  }
   if (platform == "rocm") {
     return Error(ErrorCode::plugin, "there is no PJRT plugin for platform rocm")
         .got(fmt::format("none in {}", join(tried, ", ")))
@@ -57,11 +67,13 @@ const std::vector<std::string>& known_platforms() {
 
 Result<std::string> find_plugin(std::string_view platform) {
   const std::vector<std::string>& known = known_platforms();
-  if (std::find(known.begin(), known.end(), platform) == known.end()) {
-    return Error(ErrorCode::unknown_name, fmt::format("no platform is called \"{}\"", platform))
-        .expected(join(known, ", "))
-        .hint(did_you_mean(platform, known));
-  }
+  if (is_known(platform)) return find_any_plugin(platform);
+  return Error(ErrorCode::unknown_name, fmt::format("no platform is called \"{}\"", platform))
+      .expected(join(known, ", "))
+      .hint(did_you_mean(platform, known));
+}
+
+Result<std::string> find_any_plugin(std::string_view platform) {
   std::vector<std::string> folders;
   if (const char* user = std::getenv("TENON_PLUGIN_PATH"); user != nullptr && *user != '\0') {
     if (!exists(user)) {

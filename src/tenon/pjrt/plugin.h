@@ -75,5 +75,7 @@ const std::vector<std::string>& known_platforms();
 //   4. cuda and tpu: where pip installed it for jax (plugin_of_jax)
 // Errors: `unknown_name` for a platform that isn't known; `plugin` when there is none, with how to install it.
 Result<std::string> find_plugin(std::string_view platform);
+// The same for a platform of any name.
+Result<std::string> find_any_plugin(std::string_view platform);
 
 }  // namespace tenon::pjrt

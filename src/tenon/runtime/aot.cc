@@ -13,7 +13,7 @@ namespace tenon {
 namespace {
 
 constexpr int64_t kMaxDevices = int64_t{1} << 20;
-constexpr std::string_view kCpu = "cpu";
+constexpr std::string_view kCpu = "cpu", kTpu = "tpu";
 
 Error bad_target(std::string_view text) {
   return Error(ErrorCode::invalid_argument, "not a machine to compile for")
@@ -66,6 +66,49 @@ void parse_hosts(std::string_view text, std::string_view rest, int64_t most_of_h
   target.shape = fmt::format("1x{}x{}", hosts, target.host_devices);
 }
 
+// "2" for "{hosts}" and so on.
+std::string fill_in(std::string text, const AotTarget& target) {
+  const int64_t per_host = std::max<int64_t>(1, target.host_devices);
+  const std::pair<std::string_view, std::string> fields[] = {
+      {"{name}", target.name},
+      {"{shape}", target.shape},
+      {"{hosts}", std::to_string(target.num_devices / per_host)},
+      {"{devices}", std::to_string(per_host)},
+      {"{num_devices}", std::to_string(target.num_devices)},
+  };
+  for (const auto& [field, value] : fields) {
+    for (size_t at = text.find(field); at != std::string::npos; at = text.find(field, at + value.size())) {
+      text.replace(at, field.size(), value);
+    }
+  }
+  return text;
+}
+
+// What the plugin calls the machine, and the options that describe it.
+std::pair<std::string, pjrt::Options> describe_machine(const AotTarget& target, const DeviceSetup& setup) {
+  if (setup.aot) {
+    pjrt::Options options = setup.topology_options;
+    for (auto& [key, value] : options) {
+      if (auto* text = std::get_if<std::string>(&value)) *text = fill_in(*text, target);
+    }
+    return {fill_in(setup.topology, target), std::move(options)};
+  }
+  pjrt::Options options;
+  if (target.platform == kTpu) {
+    if (target.num_slices > 1) options.emplace("num_slices", target.num_slices);
+    return {fmt::format("{}:{}", target.name, target.shape), std::move(options)};
+  }
+  options.emplace("topology", target.shape);
+  if (target.platform == "cuda") options.emplace("target_config", gpu_target_config(target.name));
+  return {target.shape, std::move(options)};
+}
+
+// Where devices are virtual there are as many as are asked for.
+Chip with_devices(Chip chip, int64_t num_devices) {
+  if (chip.platform == kCpu) chip.setup.client_options.emplace(pjrt::kCpuDeviceCount, num_devices);
+  return chip;
+}
+
 }  // namespace
 
 AotTarget AotTarget::parse(std::string_view text, const ChipTable& chips) {
@@ -80,7 +123,7 @@ AotTarget AotTarget::parse(std::string_view text, const ChipTable& chips) {
   }
   const Chip& chip = chips.find(target.name);
   target.platform = chip.platform;
-  if (chip.platform == "tpu") {
+  if (chip.platform == kTpu) {
     target.num_devices = chip.devices_per_chip;
     parse_tpu(text, rest, target);
   } else {
@@ -90,35 +133,44 @@ AotTarget AotTarget::parse(std::string_view text, const ChipTable& chips) {
 }
 
 int64_t AotTarget::num_links() const {
-  if (platform != "tpu") return 1;
+  if (platform != kTpu) return 1;
   int64_t links = 0;
   for (const int64_t side : parse_sides(shape)) links += side > 2 ? 2 : side == 2 ? 1 : 0;
   return std::max<int64_t>(1, links);
 }
 
-AotMachine AotMachine::open(const AotTarget& target) {
-  AotMachine machine(target);
-  if (target.platform == "none") {
-    throw Error(ErrorCode::unsupported, "there is no plugin to compile for this chip with")
+AotMachine AotMachine::open(const AotTarget& target, const ChipTable& chips) {
+  const bool is_cpu = target.name == kCpu;
+  AotMachine machine(target, is_cpu ? DeviceSetup() : chips.find(target.name).setup);
+  const AotWay way = aot_way(target.platform, machine.setup_);
+  if (way == AotWay::none) {
+    throw Error(ErrorCode::unsupported, "programs for this chip are compiled only where it is")
+        .at(machine.setup_.where)
         .got(target.name)
         .hint("--analytic gives a bound without compiling");
   }
-  if (target.platform == kCpu) {
-    machine.backend_ = Backend::open(fmt::format("cpu:{}", target.num_devices));
+  if (way == AotWay::topology) {
+    const auto [name, options] = describe_machine(target, machine.setup_);
+    std::shared_ptr<const pjrt::Plugin> plugin = load_plugin(target.platform, machine.setup_);
+    machine.topology_ =
+        std::make_shared<const pjrt::Topology>(pjrt::Topology::create(std::move(plugin), name, options).value());
     return machine;
   }
-  std::shared_ptr<const pjrt::Plugin> plugin = pjrt::Plugin::open(target.platform).value();
-  std::string name = target.shape;
-  pjrt::Options options;
-  if (target.platform == "tpu") {
-    name = fmt::format("{}:{}", target.name, target.shape);
-    if (target.num_slices > 1) options.emplace("num_slices", target.num_slices);
-  } else {
-    options.emplace("topology", target.shape);
-    if (target.platform == "cuda") options.emplace("target_config", gpu_target_config(target.name));
+  machine.backend_ = is_cpu ? Backend::open(fmt::format("cpu:{}", target.num_devices))
+                            : Backend::open(with_devices(chips.find(target.name), target.num_devices));
+  if (machine.num_devices() != target.num_devices) {
+    throw Error(ErrorCode::mesh_mismatch,
+                "this chip is compiled for on devices that are here, of which there are others")
+        .at(machine.setup_.where)
+        .got(fmt::format("{} devices", machine.num_devices()))
+        .expected(std::to_string(target.num_devices));
   }
-  machine.topology_ =
-      std::make_shared<const pjrt::Topology>(pjrt::Topology::create(std::move(plugin), name, options).value());
+  return machine;
+}
+
+AotMachine AotMachine::of(std::shared_ptr<const Backend> backend) {
+  AotMachine machine({}, {});
+  machine.backend_ = std::move(backend);
   return machine;
 }
 
@@ -133,7 +185,7 @@ const std::string& AotMachine::device_kind() const {
 int AotMachine::compute_capability() const { return backend_ ? 0 : topology_->compute_capability(); }
 
 KernelList AotMachine::kernels() const {
-  return backend_ ? backend_->kernels() : kernels_for(target_.platform, compute_capability());
+  return backend_ ? backend_->kernels() : kernels_of(target_.platform, setup_, compute_capability());
 }
 
 const pjrt::Plugin& AotMachine::plugin() const { return backend_ ? *backend_->client().plugin() : topology_->plugin(); }
@@ -144,7 +196,7 @@ pjrt::CompileOptions AotMachine::options(const Program& program) const {
         .got(std::to_string(program.num_devices))
         .expected(fmt::format("{} ({})", num_devices(), device_kind()));
   }
-  if (!backend_) return make_compile_options(program, {}, topology_->device_ids());
+  if (!backend_) return make_compile_options(program, setup_.compile_options, topology_->device_ids());
   std::vector<int64_t> ids;
   for (const pjrt::Device& device : backend_->client().devices()) ids.push_back(device.id);
   return make_compile_options(program, backend_->default_flags(), std::move(ids));

@@ -23,7 +23,7 @@ namespace tenon {
 // ("v5p:8x8x4*2"). Other chips: kind, hosts and devices of each ("h100:32x8"), or their number ("h100:4"; above a
 // host's a multiple of it). "cpu:8": virtual devices of this machine.
 struct AotTarget {
-  std::string platform;  // "tpu", "cuda", "rocm", "cpu"; "none": no plugin compiles for it
+  std::string platform;  // "tpu", "cuda", "rocm", "cpu", or that of a chip's description
   std::string name;      // the chip: "v5p", "h100"; "cpu"
   std::string shape;     // TPUs: "2x2x1"; others: partitions x hosts x devices, "1x1x4"
   int64_t num_slices = 1;
@@ -55,10 +55,15 @@ struct AotResult {
 // A described machine, ready to compile for.
 class AotMachine {
  public:
-  // Finds and loads the platform's plugin. Throws `plugin` with what to install, or the plugin's words; `unsupported`
-  // for a chip that no plugin compiles for.
-  static AotMachine open(const AotTarget& target);
+  // Finds and loads the plugin of the target's chip, one of `chips`. Throws `plugin` with what to install, or the
+  // plugin's words; `unsupported` for a chip that is compiled for only where it is; `mesh_mismatch` when it is compiled
+  // for on devices of this machine, of which there is another number.
+  static AotMachine open(const AotTarget& target, const ChipTable& chips = ChipTable::builtin());
 
+  // Devices that are here, all of them, as a machine to compile for.
+  static AotMachine of(std::shared_ptr<const Backend> backend);
+
+  const pjrt::Plugin& plugin() const;
   int64_t num_devices() const;
   const std::string& device_kind() const;
   // Of NVIDIA GPUs: 90 for 9.0; 0 when not known.
@@ -73,12 +78,12 @@ class AotMachine {
   AotResult compile(const Mesh& mesh, const Program& program, bool save = false) const;
 
  private:
-  explicit AotMachine(AotTarget target) : target_(std::move(target)) {}
+  AotMachine(AotTarget target, DeviceSetup setup) : target_(std::move(target)), setup_(std::move(setup)) {}
   pjrt::CompileOptions options(const Program& program) const;
-  const pjrt::Plugin& plugin() const;
   AotTarget target_;
+  DeviceSetup setup_;
   std::shared_ptr<const pjrt::Topology> topology_;
-  std::shared_ptr<const Backend> backend_;  // of the CPU, in place of a topology
+  std::shared_ptr<const Backend> backend_;  // of devices that are here, in place of a topology
 };
 
 // Opens the machine and compiles for it.

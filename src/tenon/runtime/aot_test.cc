@@ -27,7 +27,7 @@ TEST(AotTarget, Parses) {
   EXPECT_EQ(AotTarget::parse("h100:32x8"), (AotTarget{"cuda", "h100", "1x32x8", 1, 256, 8}));
   EXPECT_EQ(AotTarget::parse("h100:3x4"), (AotTarget{"cuda", "h100", "1x3x4", 1, 12, 4}));
   EXPECT_EQ(AotTarget::parse("mi300x:2x8").platform, "rocm");
-  EXPECT_EQ(AotTarget::parse("trn2:64x16"), (AotTarget{"none", "trn2", "1x64x16", 1, 1024, 16}));
+  EXPECT_EQ(AotTarget::parse("trn2:64x16"), (AotTarget{"neuron", "trn2", "1x64x16", 1, 1024, 16}));
   EXPECT_EQ(AotTarget::parse("cpu:8"), (AotTarget{"cpu", "cpu", "1x1x8", 1, 8, 8}));
   EXPECT_EQ(AotTarget::parse("cpu").num_devices, 1);
   for (const char* bad :

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tenon/base/text.h"
+#include "tenon/runtime/chips.h"
 
 namespace tenon {
 namespace {
@@ -37,7 +38,39 @@ std::map<std::string, std::string> flags_of(const std::string& platform) {
   return {};
 }
 
+std::shared_ptr<const Chip> known_chip(const pjrt::Client& client) {
+  if (client.devices().empty()) return nullptr;
+  const Chip* chip = ChipTable::builtin().find_device(client.devices().front().kind);
+  return chip == nullptr ? nullptr : std::make_shared<const Chip>(*chip);
+}
+
+// That plugin and devices are those described.
+void check_described(const pjrt::Client& client, const Chip& chip) {
+  const auto differs = [&](const char* what, const std::string& is, const std::string& said) {
+    return Error(ErrorCode::plugin, fmt::format("the plugin has another {} than the device's description", what))
+        .at(chip.setup.where)
+        .got(fmt::format("{} from {}", quote_text(is), client.plugin()->path()))
+        .expected(quote_text(said));
+  };
+  if (client.platform_name() != chip.platform) throw differs("platform", client.platform_name(), chip.platform);
+  for (const pjrt::Device& device : client.devices()) {
+    if (!chip.device_kind.empty() && device.kind != chip.device_kind) {
+      throw differs("device_kind", device.kind, chip.device_kind);
+    }
+  }
+}
+
 }  // namespace
+
+std::shared_ptr<const Backend> Backend::open(const Chip& chip) {
+  const std::shared_ptr<const pjrt::Plugin> plugin = load_plugin(chip.platform, chip.setup);
+  pjrt::Options options = chip.setup.client_options;
+  if (chip.platform == "cpu") options.emplace(pjrt::kCpuDeviceCount, int64_t{1});
+  std::shared_ptr<const pjrt::Client> client = pjrt::Client::create(plugin, options).value();
+  check_described(*client, chip);
+  return std::shared_ptr<const Backend>(
+      new Backend(chip.platform, std::move(client), std::make_shared<const Chip>(chip)));
+}
 
 std::shared_ptr<const Backend> Backend::open(std::string_view platform) {
   const Platform wanted = parse_platform(platform);
@@ -50,16 +83,32 @@ std::shared_ptr<const Backend> Backend::open(std::string_view platform) {
 }
 
 Backend::Backend(std::string platform, std::shared_ptr<const pjrt::Client> client)
-    : platform_(std::move(platform)), client_(std::move(client)), default_flags_(flags_of(platform_)) {
+    : Backend(std::move(platform), client, known_chip(*client)) {}
+
+Backend::Backend(std::string platform, std::shared_ptr<const pjrt::Client> client, std::shared_ptr<const Chip> chip)
+    : platform_(std::move(platform)),
+      client_(std::move(client)),
+      chip_(std::move(chip)),
+      default_flags_(flags_of(platform_)) {
   if (client_->devices().empty()) {
     throw Error(ErrorCode::plugin, fmt::format("platform {} has no device in this machine", platform_));
   }
-  const Status registered = register_kernels(*client_->plugin(), platform_);
-  if (registered.ok()) {
-    kernels_ = kernels_for(platform_, client_->devices().front().compute_capability);
-  } else if (registered.error().code() != ErrorCode::unsupported) {
-    throw registered.error();
+  if (chip_) {
+    for (const auto& [name, value] : chip_->setup.compile_options) default_flags_[name] = value;
   }
+  take_kernels();
+}
+
+// A plugin that can't run own kernels goes without, unless some were asked for.
+void Backend::take_kernels() {
+  const DeviceSetup none, &setup = chip_ ? chip_->setup : none;
+  kernels_ = kernels_of(platform_, setup, client_->devices().front().compute_capability);
+  const Status registered = register_kernels(*client_->plugin(), kernels_);
+  if (registered.ok()) return;
+  Error e = registered.error();
+  if (e.code() != ErrorCode::unsupported) throw e;
+  if (setup.kernels) throw std::move(e).at(setup.where).hint("leave `kernels` out, or make it []");
+  kernels_.clear();
 }
 
 }  // namespace tenon

@@ -6,28 +6,21 @@
 #include <cmath>
 #include <optional>
 
+#include "tenon/base/file.h"
 #include "tenon/base/text.h"
 #include "tenon/config/toml.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/chips_toml.h"
+#include "tenon/runtime/value_reader.h"
 
 namespace tenon {
 namespace {
 
 constexpr double kGib = 1073741824.0, kMost = 1e7;
 
-template <class T>
-const T& read(const Value& value, std::string_view expected) {
-  const T* got = value.as<T>();
-  if (got == nullptr) {
-    throw Error(ErrorCode::wrong_type, fmt::format("not {}", expected)).at(value.where).got(value.describe());
-  }
-  return *got;
-}
-
 // A number of `unit`, above 0.
 double read_number(const Value& value, double unit) {
-  const double number = read<double>(value, "a number with a point");
+  const double number = read_as<double>(value, "a number with a point");
   if (!(number > 0 && number <= kMost)) {
     throw Error(ErrorCode::invalid_argument, "not an amount that a chip has").at(value.where).got(format_float(number));
   }
@@ -36,7 +29,7 @@ double read_number(const Value& value, double unit) {
 
 std::map<DType, double> read_peaks(const Value& value) {
   std::map<DType, double> out;
-  for (const auto& [key, peak] : read<Value::Table>(value, "a table")) {
+  for (const auto& [key, peak] : read_as<Value::Table>(value, "a table")) {
     const std::optional<DType> dtype = parse_dtype(key);
     if (!dtype) throw Error(ErrorCode::unknown_name, "no dtype is called so").at(peak.where).got(quote_text(key));
     out[*dtype] = read_number(peak, 1e12);
@@ -48,21 +41,21 @@ std::map<DType, double> read_peaks(const Value& value) {
   return out;
 }
 
-std::string read_platform(const Value& value) {
-  std::vector<std::string> known = pjrt::known_platforms();
-  known.emplace_back("none");
-  const auto& platform = read<std::string>(value, "a text");
-  if (std::find(known.begin(), known.end(), platform) == known.end()) {
-    throw Error(ErrorCode::unknown_name, "no such platform")
-        .at(value.where)
-        .got(quote_text(platform))
-        .expected(join(known, ", "));
-  }
-  return platform;
+// A platform that isn't known has a plugin that isn't either: the file must say where it is, or that there is none.
+void check_platform(const Chip& chip, const Value& row) {
+  const std::vector<std::string>& known = pjrt::known_platforms();
+  if (std::find(known.begin(), known.end(), chip.platform) != known.end()) return;
+  if (row.find("plugin") != nullptr || row.find("aot") != nullptr) return;
+  throw Error(ErrorCode::unknown_name, "no such platform")
+      .at(row.find("platform")->where)
+      .got(quote_text(chip.platform))
+      .expected(join(known, ", "))
+      .hint(std::string(did_you_mean(chip.platform, known)) +
+            " For another, name the file of its plugin: plugin = \"...\"");
 }
 
 int64_t read_devices(const Value& value, int64_t least) {
-  const int64_t count = read<int64_t>(value, "a number of devices");
+  const int64_t count = read_as<int64_t>(value, "a number of devices");
   if (count < least || count > int64_t{1} << 20) {
     throw Error(ErrorCode::invalid_argument, "not a number of devices").at(value.where).got(std::to_string(count));
   }
@@ -72,7 +65,7 @@ int64_t read_devices(const Value& value, int64_t least) {
 using Reader = void (*)(Chip&, const Value&);
 template <std::string Chip::* field>
 void read_text(Chip& chip, const Value& value) {
-  chip.*field = read<std::string>(value, "a text");
+  chip.*field = read_as<std::string>(value, "a text");
 }
 
 struct ChipField {
@@ -81,7 +74,7 @@ struct ChipField {
   bool required = true;
 };
 constexpr ChipField kFields[] = {
-    {"platform", [](Chip& c, const Value& v) { c.platform = read_platform(v); }},
+    {"platform", read_text<&Chip::platform>},
     {"device_kind", read_text<&Chip::device_kind>, false},
     {"memory_gib", [](Chip& c, const Value& v) { c.memory_bytes = std::llround(read_number(v, kGib)); }},
     {"memory_source", read_text<&Chip::memory_source>},
@@ -100,30 +93,33 @@ constexpr ChipField kFields[] = {
 Chip read_chip(const Value::Entry& row) {
   Chip chip;
   chip.name = row.key;
-  const auto& table = read<Value::Table>(row.value, "a table");
-  for (const auto& [key, value] : table) {
-    std::vector<std::string> names;
+  const auto& table = read_as<Value::Table>(row.value, "a table");
+  for (const Value::Entry& entry : table) {
+    std::vector<std::string> names = DeviceSetup::keys();
     const ChipField* found = nullptr;
     for (const ChipField& field : kFields) {
       names.emplace_back(field.key);
-      if (field.key == key) found = &field;
+      if (field.key == entry.key) found = &field;
     }
-    if (found == nullptr) {
-      throw Error(ErrorCode::unknown_name, fmt::format("a chip has no {}", quote_text(key)))
-          .at(value.where)
-          .expected(join(names, ", "))
-          .hint(did_you_mean(key, names));
+    if (found != nullptr) {
+      found->read(chip, entry.value);
+    } else if (chip.setup.read(entry)) {
+      chip.setup.where = row.value.where;
+    } else {
+      refuse_key(entry, "a chip", names);
     }
-    found->read(chip, value);
   }
   for (const ChipField& field : kFields) {
     if (!field.required || row.value.find(field.key) != nullptr) continue;
     throw Error(ErrorCode::missing_field, fmt::format("chip {} lacks {}", row.key, field.key)).at(row.value.where);
   }
+  check_platform(chip, row.value);
   return chip;
 }
 
 }  // namespace
+
+std::string Chip::instance(int64_t num_devices) const { return fmt::format("{}-{}-{}", platform, name, num_devices); }
 
 double Chip::peak(DType dtype) const {
   auto at = peaks.find(dtype);
@@ -136,7 +132,7 @@ Result<ChipTable> ChipTable::parse(std::string_view text, const std::string& fil
   if (!parsed) return parsed.error();
   ChipTable table;
   try {
-    for (const Value::Entry& row : read<Value::Table>(*parsed, "a table")) table.chips_.push_back(read_chip(row));
+    for (const Value::Entry& row : read_as<Value::Table>(*parsed, "a table")) table.chips_.push_back(read_chip(row));
   } catch (const Error& e) {
     return e;
   }
@@ -144,7 +140,8 @@ Result<ChipTable> ChipTable::parse(std::string_view text, const std::string& fil
 }
 
 const ChipTable& ChipTable::builtin() {
-  static const auto* table = new ChipTable(parse(kChipsToml, "chips.toml").value());
+  static const auto* table =
+      new ChipTable(parse(kChipsToml, "chips.toml").value().with(parse(kTrn2Toml, "trn2.toml").value()));
   return *table;
 }
 
@@ -161,11 +158,14 @@ const Chip& ChipTable::find(std::string_view name) const {
 
 ChipTable ChipTable::with(const ChipTable& other) const {
   ChipTable out = *this;
-  for (const Chip& chip : other.chips_) {
-    const auto same = [&](const Chip& c) { return c.name == chip.name; };
-    std::erase_if(out.chips_, same);
-    out.chips_.push_back(chip);
-  }
+  for (const Chip& chip : other.chips_) out = out.with(chip);
+  return out;
+}
+
+ChipTable ChipTable::with(const Chip& chip) const {
+  ChipTable out = *this;
+  std::erase_if(out.chips_, [&](const Chip& c) { return c.name == chip.name; });
+  out.chips_.push_back(chip);
   return out;
 }
 
@@ -174,6 +174,15 @@ const Chip* ChipTable::find_device(std::string_view device_kind) const {
     if (!chip.device_kind.empty() && chip.device_kind == device_kind) return &chip;
   }
   return nullptr;
+}
+
+Chip read_device(const std::string& path) {
+  const ChipTable table = ChipTable::parse(read_file(path).value(), path).value();
+  if (table.chips().size() == 1) return table.chips().front();
+  throw Error(ErrorCode::invalid_argument, "not the file of one device")
+      .at(path)
+      .got(fmt::format("{} tables", table.chips().size()))
+      .expected("one, under the device's name: [z1]");
 }
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Chips: what neither compilers nor devices say of them.
+// Chips: what neither compilers nor devices say of them, and what a device needs to be used.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@
 
 #include "tenon/base/dtype.h"
 #include "tenon/base/result.h"
+#include "tenon/runtime/device_setup.h"
 
 namespace tenon {
 
 // Of one device; speeds in bytes or operations a second. What isn't known of a machine is 0.
 struct Chip {
   std::string name;               // as targets begin with: "v5p", "h100"
-  std::string platform;           // whose plugin compiles for it; "none": there is none
+  std::string platform;           // whose plugin compiles for it, as that calls itself
   std::string device_kind;        // as a device of it says what it is; "": not known
   int64_t memory_bytes = 0;       // what a program may use
   double memory_speed = 0;        // to read it
@@ -25,19 +26,22 @@ struct Chip {
   int64_t host_devices = 0;  // how many devices the links reach; 0: the whole slice
   double network_speed = 0;  // its share of the network between hosts or slices, one direction
   std::string memory_source, bandwidth_source, peak_source, link_source, network_source;
+  DeviceSetup setup;
 
   // Of `dtype`; of one without a number, bf16's.
   double peak(DType dtype) const;
   // In bf16; for MFU.
   double peak_flops() const { return peak(DType::bf16); }
+  // The type of a machine of so many devices, for mesh rules: "neuron-trn2-64".
+  std::string instance(int64_t num_devices) const;
 };
 
 class ChipTable {
  public:
-  // A TOML table for each chip, with the keys of chips.toml. Errors at `filename`:line: what parse_toml gives,
-  // `missing_field`, `unknown_name`, `wrong_type`, `invalid_argument`.
+  // A TOML table for each chip, with the keys of chips.toml and those of DeviceSetup (docs/backends.md). Errors at
+  // `filename`:line: what parse_toml gives, `missing_field`, `unknown_name`, `wrong_type`, `invalid_argument`.
   static Result<ChipTable> parse(std::string_view text, const std::string& filename);
-  // The chips Tenon knows: chips.toml, compiled in.
+  // The chips Tenon knows: chips.toml and trn2.toml, compiled in.
   static const ChipTable& builtin();
 
   // By name.
@@ -48,9 +52,14 @@ class ChipTable {
   const Chip* find_device(std::string_view device_kind) const;
   // With the chips of `other`, which replace those of the same name.
   ChipTable with(const ChipTable& other) const;
+  ChipTable with(const Chip& chip) const;
 
  private:
   std::vector<Chip> chips_;
 };
+
+// The one chip that a file describes. Throws what reading the file and ChipTable::parse give, `invalid_argument` when
+// it describes another number of them.
+Chip read_device(const std::string& path);
 
 }  // namespace tenon

@@ -6,10 +6,10 @@
 
 #include "tenon/autodiff/testing/check_gradients.h"
 #include "tenon/base/file.h"
+#include "tenon/ir/cases/op_cases.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/kernel.h"
 #include "tenon/ir/ops.h"
-#include "tenon/ir/testing/op_cases.h"
 #include "tenon/kernels/cpu/ffi_support.h"
 #include "tenon/pjrt/ffi.h"
 #include "tenon/runtime/jit.h"

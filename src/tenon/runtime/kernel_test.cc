@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "tenon/autodiff/functional.h"
+#include "tenon/ir/cases/op_cases.h"
 #include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
-#include "tenon/ir/testing/op_cases.h"
 #include "tenon/kernels/cpu/dot.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/jit.h"

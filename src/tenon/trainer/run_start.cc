@@ -116,7 +116,7 @@ void Run::compile_programs() {
   if (options_.backend->platform() == "cpu" && uses_host_memory(session_->train_executable().program())) {
     log_.line("note: the CPU has one memory: what is to lie on the host, not on the device, lies in the same");
   }
-  if (const Chip* chip = ChipTable::builtin().find_device(options_.backend->device_kind())) {
+  if (const Chip* chip = options_.backend->chip()) {
     peak_flops_ = chip->peak_flops() * static_cast<double>(mesh.num_devices());
     model_flops_ = 3 * session_->forward_flops();
     log_.line(

@@ -5,10 +5,10 @@
 
 #include "tenon/autodiff/functional.h"
 #include "tenon/config/define.h"
+#include "tenon/ir/cases/op_cases.h"
 #include "tenon/ir/mesh_scope.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
-#include "tenon/ir/testing/op_cases.h"
 #include "tenon/nn/attention/ring_attention.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/position/token_order.h"

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/elementwise.h"
-#include "tenon/ir/testing/case_list.h"
 
 namespace tenon {
 namespace {

@@ -1,8 +1,8 @@
-#include "tenon/ir/testing/op_cases.h"
+#include "tenon/ir/cases/op_cases.h"
 
 #include <cmath>
 
-#include "tenon/ir/testing/case_list.h"
+#include "tenon/ir/cases/case_list.h"
 
 namespace tenon {
 

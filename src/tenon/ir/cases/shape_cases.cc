@@ -1,9 +1,9 @@
 // Cases of constants, of ops that move elements, and of annotations.
 #include <limits>
 
+#include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/annotate.h"
 #include "tenon/ir/ops/shape.h"
-#include "tenon/ir/testing/case_list.h"
 
 namespace tenon {
 namespace {

@@ -1,8 +1,8 @@
 // Cases of convolution and reduce_window.
 #include <limits>
 
+#include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/window.h"
-#include "tenon/ir/testing/case_list.h"
 
 namespace tenon {
 namespace {

@@ -1,8 +1,8 @@
 // Cases of compare, select, clamp, convert and bitcast.
 #include <limits>
 
+#include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/elementwise.h"
-#include "tenon/ir/testing/case_list.h"
 
 namespace tenon {
 namespace {

@@ -1,9 +1,9 @@
 // Cases of contractions, reductions and sort.
 #include <limits>
 
+#include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/contract.h"
 #include "tenon/ir/ops/shape.h"
-#include "tenon/ir/testing/case_list.h"
 
 namespace tenon {
 namespace {

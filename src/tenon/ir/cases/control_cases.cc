@@ -1,9 +1,9 @@
 // Cases of scan, while, cond and case.
+#include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/contract.h"
 #include "tenon/ir/ops/control.h"
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/ir/ops/shape.h"
-#include "tenon/ir/testing/case_list.h"
 
 namespace tenon {
 namespace {

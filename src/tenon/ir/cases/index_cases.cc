@@ -1,7 +1,7 @@
 // Cases of the ops that read or write at places given by values.
+#include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/indexing.h"
 #include "tenon/ir/ops/shape.h"
-#include "tenon/ir/testing/case_list.h"
 
 namespace tenon {
 namespace {

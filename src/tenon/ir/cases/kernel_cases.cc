@@ -1,9 +1,9 @@
 // Cases of the kernels.
+#include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops/attention.h"
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/ir/ops/shape.h"
-#include "tenon/ir/testing/case_list.h"
 
 namespace tenon {
 namespace {

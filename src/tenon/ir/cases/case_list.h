@@ -1,7 +1,7 @@
 // How the case files collect their cases.
 #pragma once
 
-#include "tenon/ir/testing/op_cases.h"
+#include "tenon/ir/cases/op_cases.h"
 
 namespace tenon {
 

@@ -1,4 +1,5 @@
-// Sample uses of every op, for tests of whatever handles ops one by one: interpreter, gradients, printing, backends.
+// Sample uses of every op, for whatever looks at ops one by one: tests of interpreter, gradients and printing, and the
+// check of a backend (conformance).
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
 // Cases of custom_vjp, of manual regions and of the collectives in them.
+#include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/annotate.h"
 #include "tenon/ir/ops/custom_vjp.h"
 #include "tenon/ir/ops/elementwise.h"
 #include "tenon/ir/ops/manual.h"
 #include "tenon/ir/ops/shape.h"
-#include "tenon/ir/testing/case_list.h"
 
 namespace tenon {
 namespace {

@@ -1,0 +1,213 @@
+#include "tenon/conformance/backend_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "tenon/base/json.h"
+#include "tenon/base/regex.h"
+#include "tenon/base/text.h"
+#include "tenon/conformance/check_service.h"
+#include "tenon/conformance/plugin_checks.h"
+#include "tenon/ir/cases/op_cases.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kBatch = 64;  // cases in a program: compiling is most of the work
+
+// What a request came to, with the answer of the process where it gave one.
+struct Reply {
+  CheckStatus status = CheckStatus::works;
+  std::string words;
+  Json answer;
+  Error error() const {
+    Error e(ErrorCode::plugin, words);
+    const Json* path = answer.find("path");
+    if (path != nullptr && path->as<std::string>() != nullptr) e.at(*path->as<std::string>());
+    return e;
+  }
+};
+
+Reply read_reply(const ChildServer::Answer& answer) {
+  if (!answer.text) return {answer.hung ? CheckStatus::hung : CheckStatus::crashed, answer.end, {}};
+  Reply reply{CheckStatus::works, "", Json::parse(*answer.text).value()};
+  const Json* error = reply.answer.find("error");
+  if (error == nullptr) return reply;
+  return {CheckStatus::refused, *error->as<std::string>(), std::move(reply.answer)};
+}
+
+class Checker {
+ public:
+  Checker(const BackendCheckOptions& options, const std::function<void(const std::string&)>& progress)
+      : options_(options),
+        progress_(progress),
+        server_([subject = options.subject] { return serve_checks(subject); }, options.timeout_s) {}
+
+  BackendReport run() {
+    load();
+    open();
+    if (mode_.empty()) return std::move(report_);
+    for (size_t i = 0; i < plugin_checks().size(); ++i) check_plugin(i);
+    check_ops();
+    return std::move(report_);
+  }
+
+ private:
+  void tell(const std::string& line) const {
+    if (progress_) progress_(line);
+  }
+
+  void add_facts(const Json& answer) {
+    const Json* facts = answer.find("facts");
+    if (facts == nullptr) return;
+    for (const Json::Member& fact : *facts->as<Json::Object>()) {
+      report_.facts.emplace_back(fact.key, *fact.value.as<std::string>());
+    }
+  }
+
+  void load() {
+    report_.plugin = options_.subject.plugin;
+    if (report_.plugin.empty() && options_.subject.device) report_.plugin = options_.subject.device->setup.plugin;
+    const Reply reply = read_reply(server_.ask("load"));
+    if (reply.status == CheckStatus::works) return add_facts(reply.answer);
+    if (reply.status == CheckStatus::refused) throw reply.error();
+    throw Error(ErrorCode::plugin, "the plugin takes the process down that loads it, which " + reply.words)
+        .at(report_.plugin);
+  }
+
+  void open() {
+    if (options_.subject.target.empty() && open_as("devices", report_.no_devices)) {
+      report_.runs = true;
+      return;
+    }
+    std::string not_described;
+    if (open_as("describe", not_described)) return;
+    report_.no_devices += (report_.no_devices.empty() ? "" : "; ") + not_described;
+  }
+
+  // Whether there is a machine now; why not otherwise.
+  bool open_as(const std::string& mode, std::string& why) {
+    const Reply reply = read_reply(server_.ask(mode));
+    if (reply.status != CheckStatus::works) {
+      why = reply.words;
+      return false;
+    }
+    mode_ = mode;
+    report_.machine = reply.answer.string("machine");
+    num_devices_ = *reply.answer.find("devices")->integer();
+    add_facts(reply.answer);
+    return true;
+  }
+
+  // A new process first makes the machine again.
+  Reply ask(const std::string& request) {
+    if (!server_.is_running()) {
+      Reply opened = read_reply(server_.ask(mode_));
+      if (opened.status != CheckStatus::works) {
+        return {CheckStatus::not_tried, "the devices don't come back: " + opened.words, {}};
+      }
+    }
+    Reply reply = read_reply(server_.ask(request));
+    if (reply.status == CheckStatus::works && !report_.runs) reply.status = CheckStatus::compiles;
+    return reply;
+  }
+
+  void check_plugin(size_t number) {
+    const PluginCheck& check = plugin_checks()[number];
+    tell(fmt::format("checking {}", check.name));
+    Reply reply = ask(fmt::format("check {}", number));
+    if (const Json* words = reply.answer.find("words")) {
+      reply.words = *words->as<std::string>();
+      const auto status = static_cast<CheckStatus>(*reply.answer.find("status")->integer());
+      if (status != CheckStatus::works) reply.status = status;
+    }
+    if (!is_good(reply.status) && !check.is_needed()) reply.words += fmt::format(" (without it {})", check.without);
+    report_.checks.push_back({std::string(check.name), "", reply.status, reply.words, check.is_needed()});
+  }
+
+  // Those for one device and those for several apart: they can't share a program.
+  void check_ops() {
+    const Regex wanted = Regex::compile(options_.ops).value();
+    std::map<int64_t, std::vector<size_t>> by_devices;
+    for (size_t i = 0; i < op_cases().size(); ++i) {
+      const OpCase& c = op_cases()[i];
+      report_.ops.push_back({c.op, c.label, CheckStatus::not_tried, "", true});
+      if (wanted.matches(c.op)) by_devices[c.mesh.num_devices()].push_back(i);
+    }
+    if (by_devices.empty())
+      throw Error(ErrorCode::invalid_argument, "no op is called so").got(options_.ops).at("--ops");
+    size_t done = 0, all = 0;
+    for (const auto& [devices, cases] : by_devices) all += cases.size();
+    for (const auto& [devices, cases] : by_devices) {
+      for (size_t begin = 0; begin < cases.size(); begin += kBatch) {
+        const size_t end = std::min(cases.size(), begin + kBatch);
+        if (can_take(devices)) {
+          check_cases({cases.begin() + static_cast<int64_t>(begin), cases.begin() + static_cast<int64_t>(end)});
+        } else {
+          for (size_t i = begin; i < end; ++i) report_.ops[cases[i]].words = too_few(devices);
+        }
+        done += end - begin;
+        tell(fmt::format("checking ops: {} of {} cases", done, all));
+      }
+    }
+    std::erase_if(report_.ops, [&](const CheckResult& op) { return !wanted.matches(op.name); });
+  }
+
+  bool can_take(int64_t devices) const {
+    return devices == 1 || (report_.runs ? num_devices_ >= devices : num_devices_ == devices);
+  }
+  std::string too_few(int64_t devices) const {
+    return fmt::format("it takes {} devices, and there are {}", devices, num_devices_);
+  }
+
+  // One program; where it fails each half of it, down to the culprits.
+  void check_cases(const std::vector<size_t>& cases) {
+    std::string request = "ops";
+    for (const size_t i : cases) request += fmt::format(" {}", i);
+    const Reply reply = ask(request);
+    const bool together = reply.answer.find("wrong") != nullptr;
+    if (!together && cases.size() > 1 && reply.status != CheckStatus::not_tried) {
+      const auto middle = cases.begin() + static_cast<int64_t>(cases.size() / 2);
+      check_cases({cases.begin(), middle});
+      check_cases({middle, cases.end()});
+      return;
+    }
+    for (const size_t i : cases) {
+      report_.ops[i].status = reply.status;
+      report_.ops[i].words = reply.words;
+    }
+    if (!together) return;
+    for (const Json::Member& wrong : *reply.answer.find("wrong")->as<Json::Object>()) {
+      CheckResult& op = report_.ops[cases.at(static_cast<size_t>(parse_int(wrong.key).value()))];
+      op.status = CheckStatus::differs;
+      op.words = *wrong.value.as<std::string>();
+    }
+  }
+
+  const BackendCheckOptions& options_;
+  const std::function<void(const std::string&)>& progress_;
+  ChildServer server_;
+  BackendReport report_;
+  std::string mode_;  // what makes the machine; "" when there is none
+  int64_t num_devices_ = 0;
+};
+
+}  // namespace
+
+bool BackendReport::works() const {
+  const auto fails = [](const CheckResult& r) { return r.is_needed && !is_good(r.status); };
+  return !machine.empty() && std::none_of(checks.begin(), checks.end(), fails) &&
+         std::none_of(ops.begin(), ops.end(), fails);
+}
+
+BackendReport check_backend(const BackendCheckOptions& options,
+                            const std::function<void(const std::string&)>& progress) {
+  if (!(options.timeout_s > 0)) throw Error(ErrorCode::invalid_argument, "must be above 0").at("--timeout_s");
+  if (const Result<Regex> regex = Regex::compile(options.ops); !regex) throw Error(regex.error()).at("--ops");
+  return Checker(options, progress).run();
+}
+
+}  // namespace tenon
