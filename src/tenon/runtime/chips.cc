@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "tenon/config/toml.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/chips_toml.h"
+#include "tenon/runtime/trn2_toml.h"
 #include "tenon/runtime/value_reader.h"
 
 namespace tenon {
@@ -90,7 +92,18 @@ constexpr ChipField kFields[] = {
     {"network_source", read_text<&Chip::network_source>},
 };
 
+// As targets and types of machines can hold it; "cpu" is a target already.
+void check_name(const Value::Entry& row) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
+  if (!row.key.empty() && row.key != "cpu" && std::all_of(row.key.begin(), row.key.end(), is_plain)) return;
+  throw Error(ErrorCode::invalid_argument, "a chip can't be called so")
+      .at(row.value.where)
+      .got(quote_text(row.key))
+      .expected("letters, digits, '_' and '.', and not cpu");
+}
+
 Chip read_chip(const Value::Entry& row) {
+  check_name(row);
   Chip chip;
   chip.name = row.key;
   const auto& table = read_as<Value::Table>(row.value, "a table");

@@ -70,6 +70,9 @@ TEST(Chips, WrongTextSaysWhere) {
   };
   expect_error("[a", ErrorCode::invalid_argument, "f.toml:1");
   expect_error("a = 3", ErrorCode::wrong_type, "f.toml:1");
+  for (const char* name : {"cpu", "\"\"", "\"a:4\"", "\"a-b\""}) {
+    expect_error(row(name), ErrorCode::invalid_argument, "f.toml:1");
+  }
   expect_error(row("a", "memory_gib = 3"), ErrorCode::wrong_type, "f.toml:4");
   expect_error(row("a", "memory_gib = \"3.0\""), ErrorCode::wrong_type, "f.toml:4");
   for (const char* bad : {"0.0", "-1.0", "nan", "inf", "1e30"}) {

@@ -1,10 +1,10 @@
-// Private to this folder: chips.toml and trn2.toml as the build compiles them in.
+// Private to this folder: chips.toml as the build compiles it in.
 #pragma once
 
 #include <string_view>
 
 namespace tenon {
 
-extern const std::string_view kChipsToml, kTrn2Toml;
+extern const std::string_view kChipsToml;
 
 }  // namespace tenon
