@@ -94,8 +94,9 @@ class InventedDevice(BackendsTest):
         check_device("cpu_dot", "cpu_dott", 2, "wrong.toml:8", "did you mean cpu_dot?")
         check_device("kernels", "kernel", 2, "wrong.toml:8", "did you mean kernels?")
         check_device("SetMesh", "SetMash", 2, "wrong.toml:23", "did you mean SetMesh?")
-        check_device("model = 2", "model = 3", 2, "mesh_mismatch")
         check_device("xla_cpu_enable_fast_min_max", "zeta_fast", 4, "zeta_fast")
+        uneven = self.device("uneven.toml", ("model = 2", "model = 3"))
+        self.check_error(self.train(self.root / "uneven", options=["--device", uneven]), 2, "mesh_mismatch")
         done = self.train(self.root / "wrong", options=["--device", self.file], env={"ZETA_FAULT": "old"})
         self.check_error(done, 4, "libzeta_pjrt.so", "version 0.3")
         done = self.train(self.root / "wrong", options=["--device", self.file, "--platform", "cpu"])
@@ -125,7 +126,7 @@ class BackendCheck(BackendsTest):
             self.assertEqual(op["status"], status)
             self.assertIn(words, op["words"])
         self.assertFalse(report["works"])
-        self.assertGreater(sum(op["status"] == "works" for op in report["ops"]), 10)
+        self.assertGreater(sum(op["status"] == "works" for op in report["ops"]), 5)
 
     def test_the_cpus(self):
         report = self.report("cpu", "--ops", "add|dot_general|all_.*")

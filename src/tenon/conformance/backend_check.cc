@@ -12,6 +12,7 @@
 #include "tenon/conformance/check_service.h"
 #include "tenon/conformance/plugin_checks.h"
 #include "tenon/ir/cases/op_cases.h"
+#include "tenon/ir/ops/table.h"
 
 namespace tenon {
 namespace {
@@ -37,6 +38,23 @@ Reply read_reply(const ChildServer::Answer& answer) {
   const Json* error = reply.answer.find("error");
   if (error == nullptr) return reply;
   return {CheckStatus::refused, *error->as<std::string>(), std::move(reply.answer)};
+}
+
+// In the dtypes that training uses; others may be missing.
+bool is_needed(const OpCase& c) {
+  constexpr DType kNeeded[] = {DType::f32, DType::bf16, DType::i32, DType::u32, DType::i1};
+  const auto is_used = [&](const TensorType& type) {
+    return std::find(std::begin(kNeeded), std::end(kNeeded), type.dtype) != std::end(kNeeded);
+  };
+  const Graph graph = graph_of(c);
+  const std::vector<TensorType> params = graph.param_types(), results = graph.result_types();
+  return std::all_of(params.begin(), params.end(), is_used) && std::all_of(results.begin(), results.end(), is_used);
+}
+
+bool is_manual(std::string_view op) {
+  const std::span<const OpDef* const> collectives = collective_defs();
+  return op == "manual" ||
+         std::any_of(collectives.begin(), collectives.end(), [&](const OpDef* d) { return d->name == op; });
 }
 
 class Checker {
@@ -98,6 +116,7 @@ class Checker {
     mode_ = mode;
     report_.machine = reply.answer.string("machine");
     num_devices_ = *reply.answer.find("devices")->integer();
+    has_single_ = *reply.answer.find("single")->as<bool>();
     add_facts(reply.answer);
     return true;
   }
@@ -110,9 +129,7 @@ class Checker {
         return {CheckStatus::not_tried, "the devices don't come back: " + opened.words, {}};
       }
     }
-    Reply reply = read_reply(server_.ask(request));
-    if (reply.status == CheckStatus::works && !report_.runs) reply.status = CheckStatus::compiles;
-    return reply;
+    return read_reply(server_.ask(request));
   }
 
   void check_plugin(size_t number) {
@@ -121,8 +138,7 @@ class Checker {
     Reply reply = ask(fmt::format("check {}", number));
     if (const Json* words = reply.answer.find("words")) {
       reply.words = *words->as<std::string>();
-      const auto status = static_cast<CheckStatus>(*reply.answer.find("status")->integer());
-      if (status != CheckStatus::works) reply.status = status;
+      reply.status = static_cast<CheckStatus>(*reply.answer.find("status")->integer());
     }
     if (!is_good(reply.status) && !check.is_needed()) reply.words += fmt::format(" (without it {})", check.without);
     report_.checks.push_back({std::string(check.name), "", reply.status, reply.words, check.is_needed()});
@@ -134,21 +150,15 @@ class Checker {
     std::map<int64_t, std::vector<size_t>> by_devices;
     for (size_t i = 0; i < op_cases().size(); ++i) {
       const OpCase& c = op_cases()[i];
-      report_.ops.push_back({c.op, c.label, CheckStatus::not_tried, "", true});
-      if (wanted.matches(c.op)) by_devices[c.mesh.num_devices()].push_back(i);
+      report_.ops.push_back({c.op, c.label, CheckStatus::not_tried, why_not(c), is_needed(c)});
+      if (wanted.matches(c.op) && report_.ops[i].words.empty()) by_devices[c.mesh.num_devices()].push_back(i);
     }
-    if (by_devices.empty())
-      throw Error(ErrorCode::invalid_argument, "no op is called so").got(options_.ops).at("--ops");
     size_t done = 0, all = 0;
     for (const auto& [devices, cases] : by_devices) all += cases.size();
     for (const auto& [devices, cases] : by_devices) {
       for (size_t begin = 0; begin < cases.size(); begin += kBatch) {
         const size_t end = std::min(cases.size(), begin + kBatch);
-        if (can_take(devices)) {
-          check_cases({cases.begin() + static_cast<int64_t>(begin), cases.begin() + static_cast<int64_t>(end)});
-        } else {
-          for (size_t i = begin; i < end; ++i) report_.ops[cases[i]].words = too_few(devices);
-        }
+        check_cases({cases.begin() + static_cast<int64_t>(begin), cases.begin() + static_cast<int64_t>(end)});
         done += end - begin;
         tell(fmt::format("checking ops: {} of {} cases", done, all));
       }
@@ -156,11 +166,12 @@ class Checker {
     std::erase_if(report_.ops, [&](const CheckResult& op) { return !wanted.matches(op.name); });
   }
 
-  bool can_take(int64_t devices) const {
-    return devices == 1 || (report_.runs ? num_devices_ >= devices : num_devices_ == devices);
-  }
-  std::string too_few(int64_t devices) const {
-    return fmt::format("it takes {} devices, and there are {}", devices, num_devices_);
+  // Why a case can't be tried on this machine; "" when it can. Manual regions must be on as many devices as they say.
+  std::string why_not(const OpCase& c) const {
+    const int64_t devices = c.mesh.num_devices();
+    const bool fits = devices == 1 ? has_single_ || !is_manual(c.op)
+                                   : (report_.runs ? num_devices_ >= devices : num_devices_ == devices);
+    return fits ? "" : fmt::format("it takes {} devices, and there are {}", devices, num_devices_);
   }
 
   // One program; where it fails each half of it, down to the culprits.
@@ -175,8 +186,9 @@ class Checker {
       check_cases({middle, cases.end()});
       return;
     }
+    const bool compiled_only = reply.status == CheckStatus::works && !report_.runs;
     for (const size_t i : cases) {
-      report_.ops[i].status = reply.status;
+      report_.ops[i].status = compiled_only ? CheckStatus::compiles : reply.status;
       report_.ops[i].words = reply.words;
     }
     if (!together) return;
@@ -193,6 +205,7 @@ class Checker {
   BackendReport report_;
   std::string mode_;  // what makes the machine; "" when there is none
   int64_t num_devices_ = 0;
+  bool has_single_ = true;
 };
 
 }  // namespace
@@ -206,7 +219,11 @@ bool BackendReport::works() const {
 BackendReport check_backend(const BackendCheckOptions& options,
                             const std::function<void(const std::string&)>& progress) {
   if (!(options.timeout_s > 0)) throw Error(ErrorCode::invalid_argument, "must be above 0").at("--timeout_s");
-  if (const Result<Regex> regex = Regex::compile(options.ops); !regex) throw Error(regex.error()).at("--ops");
+  const Result<Regex> regex = Regex::compile(options.ops);
+  if (!regex) throw Error(regex.error()).at("--ops");
+  if (std::none_of(op_cases().begin(), op_cases().end(), [&](const OpCase& c) { return (*regex).matches(c.op); })) {
+    throw Error(ErrorCode::invalid_argument, "no op is called so").at("--ops").got(quote_text(options.ops));
+  }
   return Checker(options, progress).run();
 }
 

@@ -42,7 +42,8 @@ std::string format_ops(const std::vector<CheckResult>& ops) {
                                 join(parts, ", "));
   std::string not_tried;
   for (const CheckResult& op : ops) {
-    if (!is_good(op.status)) out += row(op.name + " " + op.label, op.status, op.words);
+    const char* note = op.is_needed ? "" : " (not needed)";
+    if (!is_good(op.status)) out += row(op.name + " " + op.label, op.status, one_line(op.words) + note);
     if (op.status == CheckStatus::not_tried) not_tried = op.words;
   }
   if (!not_tried.empty()) out += "  not tried: " + one_line(not_tried) + "\n";
@@ -50,8 +51,8 @@ std::string format_ops(const std::vector<CheckResult>& ops) {
 }
 
 Json result_json(const CheckResult& r) {
-  Json::Object out{{"name", r.name}, {"status", to_string(r.status)}, {"words", r.words}};
-  out.push_back(r.label.empty() ? Json::Member{"needed", r.is_needed} : Json::Member{"case", r.label});
+  Json::Object out{{"name", r.name}, {"status", to_string(r.status)}, {"words", r.words}, {"needed", r.is_needed}};
+  if (!r.label.empty()) out.push_back({"case", r.label});
   return out;
 }
 

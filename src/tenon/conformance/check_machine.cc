@@ -50,6 +50,13 @@ std::string some_target(const CheckSubject& subject) {
   return name + (platform == "tpu" ? ":2x2x1" : ":4");
 }
 
+// The smallest machine of the target's kind: one chip.
+std::string single_of(const AotTarget& target) {
+  if (target.platform != "tpu") return target.name + ":1";
+  const bool flat = std::count(target.shape.begin(), target.shape.end(), 'x') == 1;
+  return target.name + (flat ? ":1x1" : ":1x1x1");
+}
+
 }  // namespace
 
 CheckSubject CheckSubject::parse(const std::string& plugin_or_platform) {
@@ -99,6 +106,13 @@ CheckMachine CheckMachine::open_described(const CheckSubject& subject) {
   }
   CheckMachine out;
   out.machine_ = AotMachine::open(target, chips);
+  const AotTarget one = AotTarget::parse(single_of(target), chips);
+  if (target.num_devices == 1 || one.num_devices != 1 || target.name == "cpu") return out;
+  try {
+    out.single_ = AotMachine::open(one, chips);
+  } catch (const Error&) {
+    out.single_.reset();  // the plugin knows no such machine
+  }
   return out;
 }
 
@@ -107,15 +121,15 @@ const std::string& CheckMachine::device_kind() const { return machine_->device_k
 const pjrt::Plugin& CheckMachine::plugin() const { return machine_->plugin(); }
 KernelList CheckMachine::kernels() const { return machine_->kernels(); }
 
-Mesh CheckMachine::whole_mesh() const {
-  if (runs() || num_devices() == 1) return {};
+Mesh CheckMachine::least_mesh() const {
+  if (has_single()) return {};
   return num_devices() == 4 ? Mesh{{"data", 2}, {"model", 2}} : Mesh{{"data", num_devices()}};
 }
 
 std::optional<std::vector<Literal>> CheckMachine::run(const Mesh& mesh, const Program& program,
                                                       const std::vector<Literal>& args) const {
   if (!runs()) {
-    machine_->compile(mesh, program);
+    (mesh.num_devices() == 1 && single_ ? *single_ : *machine_).compile(mesh, program);
     return std::nullopt;
   }
   return Jitted(backend_, tenon::compile(backend_, mesh, program))(args);

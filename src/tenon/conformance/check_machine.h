@@ -40,10 +40,14 @@ class CheckMachine {
   int64_t num_devices() const;
   const std::string& device_kind() const;
   KernelList kernels() const;
-  // What a one-device program is compiled for: one device, or all where a described machine is always used whole.
-  Mesh whole_mesh() const;
+  // Whether programs can be for one device: of a described machine all are used, unless the plugin knows one of one
+  // device too.
+  bool has_single() const { return runs() || num_devices() == 1 || single_.has_value(); }
+  // What a program is compiled for that needs one device: one where there is that, else all.
+  Mesh least_mesh() const;
 
-  // Compiles, and runs it where it can: the results, or none. Throws what the plugin says against it.
+  // Compiles for so many devices, and runs it where it can: the results, or none. Throws what the plugin says against
+  // it.
   std::optional<std::vector<Literal>> run(const Mesh& mesh, const Program& program,
                                           const std::vector<Literal>& args) const;
   // For all its devices, which `mesh` must have. Throws as AotMachine::compile.
@@ -52,7 +56,7 @@ class CheckMachine {
  private:
   CheckMachine() = default;
   std::shared_ptr<const Backend> backend_;  // null for a described machine
-  std::optional<AotMachine> machine_;
+  std::optional<AotMachine> machine_, single_;
 };
 
 }  // namespace tenon

@@ -58,7 +58,8 @@ class Service {
   Json::Object open(CheckMachine machine) {
     machine_.emplace(std::move(machine));
     Json::Object out{{"machine", fmt::format("{} x {}", machine_->num_devices(), machine_->device_kind())},
-                     {"devices", machine_->num_devices()}};
+                     {"devices", machine_->num_devices()},
+                     {"single", machine_->has_single()}};
     if (!machine_->runs()) return out;
     const pjrt::Client& client = machine_->backend()->client();
     out.push_back(

@@ -1,8 +1,8 @@
 // Private to this folder: what the process that holds the plugin does.
 //
 //   load            loads the plugin: {facts}
-//   devices         makes a client: {machine, devices}
-//   describe        describes a machine: {machine, devices}
+//   devices         makes a client: {machine, devices, single}
+//   describe        describes a machine: {machine, devices, single}
 //   check N         plugin_checks()[N]: {status, words}
 //   ops N N …       op_cases() by number, in one program: {wrong: {place: words}}
 //

@@ -24,7 +24,7 @@ Program program_of(const Graph& graph, const Mesh& mesh) {
 }  // namespace
 
 std::map<size_t, std::string> check_cases(const CheckMachine& machine, const std::vector<const OpCase*>& cases) {
-  const Mesh mesh = cases.at(0)->mesh.num_devices() > 1 ? cases[0]->mesh : machine.whole_mesh();
+  const Mesh mesh = cases.at(0)->mesh.num_devices() > 1 ? cases[0]->mesh : machine.least_mesh();
   const Graph graph = graph_of(cases);
   std::vector<Literal> inputs;
   for (const OpCase* c : cases) inputs.insert(inputs.end(), c->inputs.begin(), c->inputs.end());

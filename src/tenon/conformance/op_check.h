@@ -12,8 +12,8 @@
 namespace tenon {
 
 // Puts cases for the same mesh into one program, side by side, compiles it and, where the machine can, runs it: what
-// differs from the interpreter, by place in `cases`. Cases for one device are compiled for all of a described machine.
-// Throws what the plugin says against the program.
+// differs from the interpreter, by place in `cases`. Cases for one device are compiled for `least_mesh()`. Throws what
+// the plugin says against the program.
 std::map<size_t, std::string> check_cases(const CheckMachine& machine, const std::vector<const OpCase*>& cases);
 
 }  // namespace tenon

@@ -12,8 +12,8 @@ namespace tenon {
 struct PluginCheck {
   std::string_view name;
   std::string_view without;  // what isn't to be had where it doesn't work; "" where nothing is
-  // works, differs, or not_tried where the machine isn't one to try it on. Throws what the plugin says against it, and
-  // `unsupported` where it has no such thing.
+  // works, compiles, differs, or not_tried where the machine isn't one to try it on. Throws what the plugin says
+  // against it, and `unsupported` where it has no such thing.
   CheckOutcome (*run)(const CheckMachine& machine);
 
   // Training is impossible without.

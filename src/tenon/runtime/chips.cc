@@ -178,7 +178,8 @@ ChipTable ChipTable::with(const ChipTable& other) const {
 ChipTable ChipTable::with(const Chip& chip) const {
   ChipTable out = *this;
   std::erase_if(out.chips_, [&](const Chip& c) { return c.name == chip.name; });
-  out.chips_.push_back(chip);
+  const auto after = [&](const Chip& c) { return c.name > chip.name; };
+  out.chips_.insert(std::find_if(out.chips_.begin(), out.chips_.end(), after), chip);
   return out;
 }
 

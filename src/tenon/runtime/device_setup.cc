@@ -161,9 +161,9 @@ std::shared_ptr<const pjrt::Plugin> load_plugin(const std::string& platform, con
   for (const auto& [name, value] : setup.environment) setenv(name.c_str(), value.c_str(), 0);
   if (setup.plugin.empty()) return pjrt::Plugin::load(pjrt::find_any_plugin(platform).value(), platform).value();
   if (!exists(setup.plugin)) {
-    throw Error(ErrorCode::plugin, "the device's plugin isn't there")
+    throw Error(ErrorCode::plugin, "the plugin isn't there")
         .at(setup.plugin)
-        .hint(fmt::format("{} names it", setup.where));
+        .hint(setup.where.empty() ? "" : setup.where + " names it");
   }
   return pjrt::Plugin::load(setup.plugin, platform).value();
 }

@@ -99,7 +99,7 @@ TEST(DeviceSetup, MistakesAreAtTheirLine) {
   expect(platform("plugin = 3\n"), ErrorCode::wrong_type, "folder/f.toml:14", "not a text");
   expect(platform("plugin = \"\"\n"), ErrorCode::invalid_argument, "folder/f.toml:14", "empty");
   expect(platform("kernels = [\n\"cpu_dot\",\n\"cpu_atention\"]\n"), ErrorCode::unknown_name, "folder/f.toml:16",
-         "did you mean cpu_attention?");
+         "did you mean cpu_attention");
   expect(platform("kernels = \"cpu_dot\"\n"), ErrorCode::wrong_type, "folder/f.toml:14", "not a list");
   expect(platform("client_options = { a = [0.5] }\n"), ErrorCode::wrong_type, "folder/f.toml:14", "whole number");
   expect(platform("compile_options = { a = [1] }\n"), ErrorCode::wrong_type, "folder/f.toml:14", "not one value");
