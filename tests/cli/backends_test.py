@@ -94,9 +94,11 @@ class InventedDevice(BackendsTest):
         check_device("cpu_dot", "cpu_dott", 2, "wrong.toml:8", "did you mean cpu_dot?")
         check_device("kernels", "kernel", 2, "wrong.toml:8", "did you mean kernels?")
         check_device("SetMesh", "SetMash", 2, "wrong.toml:23", "did you mean SetMesh?")
-        check_device("xla_cpu_enable_fast_min_max", "zeta_fast", 4, "zeta_fast")
+        # These show when the step is compiled, in a run's directory.
         uneven = self.device("uneven.toml", ("model = 2", "model = 3"))
         self.check_error(self.train(self.root / "uneven", options=["--device", uneven]), 2, "mesh_mismatch")
+        flag = self.device("flag.toml", ("xla_cpu_enable_fast_min_max", "zeta_fast"))
+        self.check_error(self.train(self.root / "flag", options=["--device", flag]), 4, "zeta_fast")
         done = self.train(self.root / "wrong", options=["--device", self.file], env={"ZETA_FAULT": "old"})
         self.check_error(done, 4, "libzeta_pjrt.so", "version 0.3")
         done = self.train(self.root / "wrong", options=["--device", self.file, "--platform", "cpu"])
