@@ -4,6 +4,7 @@
 #include "fuzz.h"
 #include "tenon/aot/collectives.h"
 #include "tenon/aot/hlo_traffic.h"
+#include "tenon/aot/hlo_work.h"
 #include "tenon/aot/liveness.h"
 
 namespace {
@@ -34,6 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     must(t.bytes >= 0 && t.link_bytes >= 0 && t.network_bytes >= 0, "nothing moves backwards");
   }
   must(count_memory_traffic(*module) >= 0, "nothing is read backwards");
+  must(count_work(*module).instructions >= 0, "nothing is undone");
   must(find_peak(*module).bytes >= 0, "memory isn't negative");
   return 0;
 }

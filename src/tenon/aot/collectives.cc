@@ -18,14 +18,6 @@ constexpr std::array<std::string_view, 7> kKinds = {"all-gather",           "all
                                                     "collective-broadcast", "collective-permute", "ragged-all-to-all",
                                                     "reduce-scatter"};
 
-// "all-gather" of "all-gather" and "all-gather-start"; "" of what moves nothing, and of the end of what was started.
-std::string_view kind_of(std::string_view opcode) {
-  constexpr std::string_view kStart = "-start";
-  if (opcode.ends_with(kStart)) opcode.remove_suffix(kStart.size());
-  const auto* at = std::find(kKinds.begin(), kKinds.end(), opcode);
-  return at == kKinds.end() ? std::string_view() : *at;
-}
-
 // Who takes part: groups of devices, or pairs of a permutation.
 struct Members {
   std::vector<std::vector<int64_t>> groups;
@@ -106,6 +98,13 @@ Bytes traffic(std::string_view kind, double operand, double n, double k) {
 
 }  // namespace
 
+std::string_view collective_kind(std::string_view opcode) {
+  constexpr std::string_view kStart = "-start";
+  if (opcode.ends_with(kStart)) opcode.remove_suffix(kStart.size());
+  const auto* at = std::find(kKinds.begin(), kKinds.end(), opcode);
+  return at == kKinds.end() ? std::string_view() : *at;
+}
+
 double CollectiveReport::link_bytes() const {
   double sum = 0;
   for (const CollectiveTotal& t : totals) sum += t.link_bytes;
@@ -125,7 +124,7 @@ CollectiveReport count_collectives(const pjrt::HloModule& module, const Mesh& me
     const HloComputation& computation = module.computations[c];
     if (runs.times[c] == 0) continue;
     for (const HloInstruction& i : computation.instructions) {
-      std::string_view kind = kind_of(i.opcode);
+      std::string_view kind = collective_kind(i.opcode);
       if (kind.empty()) continue;
       if (kind == "all-reduce" && is_fused_reduce_scatter(computation)) kind = "reduce-scatter";
       const Members members = places.of(i);

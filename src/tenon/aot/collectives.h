@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/base/mesh.h"
@@ -31,6 +32,10 @@ struct CollectiveReport {
   double link_bytes() const;
   double network_bytes() const;
 };
+
+// "all-gather" of the opcodes "all-gather" and "all-gather-start"; "" of what moves nothing between devices, and of the
+// end of what was started.
+std::string_view collective_kind(std::string_view opcode);
 
 // Devices are numbered as in the mesh; `island` of them, one behind another, are linked: those of a host or slice (0:
 // all). A collective that is started and awaited apart counts once. With groups of n devices, k of them in an island,

@@ -80,7 +80,9 @@ double fusion_bytes(const HloComputation& inner) {
   return sum;
 }
 
-double instruction_bytes(const HloModule& module, const HloComputation& c, const HloInstruction& i) {
+}  // namespace
+
+double traffic_of(const HloModule& module, const HloComputation& c, const HloInstruction& i) {
   if (std::find(kFree.begin(), kFree.end(), i.opcode) != kFree.end() || i.opcode.ends_with("-done")) return 0;
   if (i.opcode == "fusion" && !i.called.empty()) return fusion_bytes(module.computations[i.called[0]]);
   if (slices(i)) return 2 * bytes_of(i.shape);
@@ -92,7 +94,6 @@ double instruction_bytes(const HloModule& module, const HloComputation& c, const
   return sum;
 }
 
-// Computations that are part of an instruction.
 std::set<size_t> inner_computations(const HloModule& module) {
   std::set<size_t> out;
   for (const HloComputation& c : module.computations) {
@@ -103,8 +104,6 @@ std::set<size_t> inner_computations(const HloModule& module) {
   return out;
 }
 
-}  // namespace
-
 double count_memory_traffic(const HloModule& module) {
   const HloRuns runs = count_runs(module);
   const std::set<size_t> inner = inner_computations(module);
@@ -113,7 +112,7 @@ double count_memory_traffic(const HloModule& module) {
     if (runs.times[c] == 0 || inner.contains(c)) continue;
     double once = 0;
     for (const HloInstruction& i : module.computations[c].instructions) {
-      once += instruction_bytes(module, module.computations[c], i);
+      once += traffic_of(module, module.computations[c], i);
     }
     sum += runs.times[c] * once;
   }

@@ -11,7 +11,6 @@
 #include "tenon/base/text.h"
 #include "tenon/kernels/kernels.h"
 #include "tenon/runtime/compiler_warnings.h"
-#include "tenon/trainer/trace_step.h"
 
 namespace tenon {
 namespace {
@@ -158,16 +157,21 @@ void ProgramReporter::read_optimized(StepReport& report) const {
   report.bound = bound_step(work, chip_, target_.num_links());
 }
 
-StepReport compile_train_step(const Trainer::Config& config, std::string_view target, const AotOptions& options) {
-  const ProgramReporter reporter(target, options);
-  const TracedStep traced = trace_train_step(config, reporter.num_devices(), reporter.kernels());
+StepReport begin_train_report(const Trainer::Config& config, const TracedStep& traced) {
   StepReport start;
   start.flops = traced.step.flops;
-  start.model_flops.add(count_forward_flops(config, reporter.num_devices()), 3);
   const BatchTypes batch = config.data->batch_types();
   if (const auto ids = batch.find("input_ids"); ids != batch.end()) {
     start.tokens = static_cast<double>(num_elements(ids->second.dims));
   }
+  return start;
+}
+
+StepReport compile_train_step(const Trainer::Config& config, std::string_view target, const AotOptions& options) {
+  const ProgramReporter reporter(target, options);
+  const TracedStep traced = trace_train_step(config, reporter.num_devices(), reporter.kernels());
+  StepReport start = begin_train_report(config, traced);
+  start.model_flops.add(count_forward_flops(config, reporter.num_devices()), 3);
   return reporter.report(std::move(start), traced.mesh, traced.step.program);
 }
 

@@ -11,7 +11,7 @@
 #include "tenon/aot/collectives.h"
 #include "tenon/aot/liveness.h"
 #include "tenon/runtime/aot.h"
-#include "tenon/trainer/trainer.h"
+#include "tenon/trainer/trace_step.h"
 
 namespace tenon {
 
@@ -70,13 +70,18 @@ struct AotOptions {
 // refuses, and require_kept_split.
 StepReport compile_train_step(const Trainer::Config& config, std::string_view target, const AotOptions& options = {});
 
-// What one program is compiled with, for other programs than train steps.
+// What is known of a train step once it's traced: FLOPs and tokens; of the model's FLOPs nothing.
+StepReport begin_train_report(const Trainer::Config& config, const TracedStep& traced);
+
+// What programs are compiled with, one after the other.
 class ProgramReporter {
  public:
   // Opens the machine, unless the report is analytic. Throws as compile_train_step.
   ProgramReporter(std::string_view target, AotOptions options);
   int64_t num_devices() const;
   KernelList kernels() const;
+  const AotTarget& target() const { return target_; }
+  const Chip& chip() const { return chip_; }
   // Compiles and reads the rest of a report, of which names, FLOPs and tokens are given.
   StepReport report(StepReport start, const Mesh& mesh, const Program& program) const;
 

@@ -17,6 +17,7 @@
 #include "tenon/cli/parity_command.h"
 #include "tenon/cli/rules_command.h"
 #include "tenon/cli/run_commands.h"
+#include "tenon/cli/tune_command.h"
 #include "tenon/config/registry.h"
 
 namespace tenon {
@@ -104,6 +105,7 @@ int run_app(int argc, char** argv) {
   add_train(program);
   add_generate(program);
   add_aot_command(program);
+  add_tune_command(program);
   add_config_commands(program);
   add_rules_command(program);
   add_golden_commands(program);

@@ -294,6 +294,8 @@ bool read_instruction_bytes(uint64_t number, std::string_view b, RawInstruction&
       });
     case 8:
       return read_literal(b, it);
+    case 30:  // DotDimensionNumbers
+      return for_each_field(b, [&](const ProtoField& f) { return f.number != 1 || append_numbers(f, it.contracted); });
     case 43:
       out.backend_config = b;
       return true;
@@ -336,6 +338,14 @@ bool read_computation(std::string_view bytes, RawComputation& out) {
   });
 }
 
+// Whether the dimensions that a dot sums over are its first operand's.
+bool sums_over_its_operand(const HloInstruction& i, const HloComputation& c) {
+  if (i.contracted.empty()) return true;
+  if (i.operands.empty()) return false;
+  const auto rank = static_cast<int64_t>(c.instructions[i.operands[0]].shape.dims.size());
+  return std::all_of(i.contracted.begin(), i.contracted.end(), [&](int64_t d) { return d >= 0 && d < rank; });
+}
+
 using Orders = std::unordered_map<int64_t, std::vector<int64_t>>;
 
 // HloScheduleProto: {computation id: {instruction ids}}.
@@ -370,6 +380,7 @@ class Resolver {
         if (at == places.end()) return false;
         i.it.operands.push_back(at->second);
       }
+      if (!sums_over_its_operand(i.it, computation)) return false;
       for (const int64_t id : i.called) {
         const auto at = computations_.find(id);
         if (at == computations_.end()) return false;

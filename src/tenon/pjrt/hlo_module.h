@@ -51,6 +51,7 @@ struct HloInstruction {
   ReplicaGroups groups;                                     // of collectives
   std::vector<std::pair<int64_t, int64_t>> source_targets;  // of collective-permute
   std::optional<int64_t> integer;                           // value of an integer constant
+  Dims contracted;  // of a dot: its first operand's dimensions that it sums over
 };
 
 struct HloComputation {

@@ -134,6 +134,21 @@ HloShape shape_of(const std::string& bytes) {
       .shape;
 }
 
+// DotDimensionNumbers: what is summed over, of the first operand and of the second.
+TEST(HloModule, WhatADotSumsOver) {
+  const auto dot = [](uint64_t dimension) {
+    const std::string numbers = packed(1, {dimension}) + packed(2, {0});
+    return parse_hlo_module(
+        module(computation(1, 12,
+                           {{10, "parameter", array_shape(kF32, {4, 8})},
+                            {11, "parameter", array_shape(kF32, {8, 2})},
+                            {12, "dot", array_shape(kF32, {4, 2}), {10, 11}, {}, field(30, numbers)}}),
+               1));
+  };
+  EXPECT_THAT(dot(1).value().computations[0].instructions[2].contracted, ElementsAre(1));
+  EXPECT_FALSE(dot(2).ok());  // the operand has two dimensions
+}
+
 TEST(HloModule, BytesOfShapes) {
   EXPECT_EQ(shape_of(array_shape(kF32, {3, 5})).bytes(), 60);
   EXPECT_EQ(shape_of(array_shape(16, {3, 5})).bytes(), 30);  // bf16

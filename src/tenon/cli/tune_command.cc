@@ -1,0 +1,82 @@
+#include "tenon/cli/tune_command.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "tenon/base/file.h"
+#include "tenon/base/text.h"
+#include "tenon/cli/command_line.h"
+#include "tenon/cli/options.h"
+#include "tenon/tune/tune.h"
+
+namespace tenon {
+namespace {
+
+struct TuneCommand {
+  ExperimentOptions experiment;
+  TuneOptions options;
+  std::optional<std::string> axes, remat, kernels, chips;
+  bool json = false;
+};
+
+void run_tune(const TuneCommand& command) {
+  TuneOptions options = command.options;
+  if (command.axes) options.space.axes = split(*command.axes, ',');
+  if (command.remat) options.space.remat = split(*command.remat, ',');
+  if (command.kernels) options.space.kernels = split(*command.kernels, ',');
+  if (command.chips) {
+    const std::string text = read_file(*command.chips).value();
+    options.aot.chips = options.aot.chips.with(ChipTable::parse(text, *command.chips).value());
+  }
+  ExperimentOptions experiment = command.experiment;
+  load_plugins(experiment.plugins);
+  const Experiment& found = find_experiment(experiments(), experiment.experiment, experiment.overrides);
+  if (options.dir.empty()) {
+    std::string target = options.target;
+    for (char& c : target) c = c == ':' || c == '*' || c == '/' ? '-' : c;
+    options.dir = fmt::format("tuned/{}-{}", found.name, target);
+  }
+  const TuneReport report =
+      tune(found, experiment.overrides, options, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  print_text((command.json ? tuning_json(report) : format_tuning(report)) + "\n");
+  report.require_winner();
+}
+
+void add_space_options(Command& command, TuneCommand& c) {
+  command.option("--axes", &c.axes, "mesh axes to spread devices over, of data, expert, fsdp, seq, model")
+      .type_name("data,fsdp,model");
+  command
+      .option("--remat", &c.remat,
+              "policies to try: as_is, nothing, dots, everything, attention, attention_offload, dots_offload")
+      .type_name("NAME,NAME");
+  command.option("--accumulation", &c.options.space.accumulation,
+                 "numbers of microbatches to try; may be given again (default: powers of two)");
+  command.option("--kernels", &c.kernels, "on, off, or both").type_name("on,off");
+  command.option("--also", &c.options.space.also, "a modifier to try with and without; may be given again")
+      .type_name("NAME{FIELD = VALUE, ...}");
+}
+
+}  // namespace
+
+void add_tune_command(Command& program) {
+  const auto c = std::make_shared<TuneCommand>();
+  Command& command = program.add("tune", "searches for the mesh rule that makes an experiment fast on a machine");
+  add_experiment_options(command, c->experiment);
+  command.option("--target", &c->options.target, "the machine, as for `tenon aot`: v5p:8x8x4, h100:32x8, cpu:8")
+      .required();
+  command.option("--global_batch", &c->options.global_batch, "examples in a step, over all devices").required();
+  add_space_options(command, *c);
+  command.option("--max_candidates", &c->options.max_candidates, "compiled at most").with_default();
+  command.option("--measure", &c->options.measure, "of a CPU target: runs so many of the best, and ranks them by that")
+      .with_default();
+  command.option("--dir", &c->options.dir,
+                 "where journal.jsonl and rule.toml go (default: tuned/EXPERIMENT-TARGET); a search goes on there");
+  command.option("--json", &c->json, "prints JSON (docs/tuning.md)");
+  command.option("--chips", &c->chips, "more chips, as in the table of chips (docs/aot.md)").type_name("FILE");
+  command.option("--allow_replication", &c->options.aot.allow_replication,
+                 "takes programs for which the compiler gives up on keeping arrays split");
+  command.action = [c] { run_tune(*c); };
+}
+
+}  // namespace tenon

@@ -1,0 +1,85 @@
+#include "tenon/tune/analysis.h"
+
+#include <array>
+#include <utility>
+
+#include "tenon/data/dataset.h"
+#include "tenon/nn/language/causal_lm.h"
+
+namespace tenon {
+namespace {
+
+double over(double amount, double speed) { return speed > 0 ? amount / speed : 0; }
+
+struct Stack {
+  double count = 0;
+  double stream_bytes = 0;  // of the residual stream of a microbatch on one device, not split over `model`
+};
+
+// Of a decoder of tokens; nothing of other models.
+Stack stack_of(const Trainer::Config& config, const Mesh& mesh) {
+  const auto* model = dynamic_cast<const CausalLm::Config*>(config.model.operator->());
+  const BatchTypes batch = config.data->batch_types();
+  const auto ids = batch.find("input_ids");
+  if (model == nullptr || ids == batch.end()) return {};
+  const DType dtype = model->compute_dtype.value_or(DType::f32);
+  double split = static_cast<double>(config.accumulation);
+  for (const char* axis : {"data", "expert", "fsdp", "seq"}) split *= static_cast<double>(mesh.size(axis));
+  const double tokens = static_cast<double>(num_elements(ids->second.dims)) / split;
+  const auto width = static_cast<double>(model->model_dim.value() * byte_size(dtype));
+  return {static_cast<double>(model->decoder.as<Decoder>().num_layers.value()), tokens * width};
+}
+
+double dtype_share(const Trainer::Config& config) {
+  const DType dtype = config.model->compute_dtype.value_or(DType::f32);
+  return static_cast<double>(byte_size(dtype)) / static_cast<double>(byte_size(DType::f32));
+}
+
+// What each device sends for the mesh's sake: by fast links where all that differ along an axis are linked.
+struct Sent {
+  double links = 0, network = 0;
+};
+Sent sent_by(const Trainer::Config& config, const Mesh& mesh, double parameter_bytes, const Stack& layers,
+             int64_t linked) {
+  const auto size = [&](const char* axis) { return static_cast<double>(mesh.size(axis)); };
+  const auto microbatches = static_cast<double>(config.accumulation);
+  const double gathers = parameter_bytes * (size("fsdp") - 1) * microbatches;
+  const double sums = layers.stream_bytes * layers.count * microbatches;
+  const std::array<std::pair<const char*, double>, 4> by_axis = {
+      {{"fsdp", gathers * (1 + 2 * dtype_share(config))},
+       {"data", 2 * parameter_bytes * (1 - 1 / size("data"))},
+       {"expert", 2 * parameter_bytes * (1 - 1 / size("expert"))},
+       {"model", 4 * sums * 2 * (1 - 1 / size("model"))}}};
+  Sent out;
+  for (const auto& [axis, bytes] : by_axis) {
+    // Devices that differ along an axis are as far apart as it and those inside it are large.
+    int64_t span = 1;
+    for (size_t a = kMeshAxes.size(); a-- > 0;) {
+      span *= mesh.sizes()[a];
+      if (kMeshAxes[a] == axis) break;
+    }
+    (span <= linked ? out.links : out.network) += bytes;
+  }
+  return out;
+}
+
+}  // namespace
+
+Analysis analyze(const StepReport& traced, const Trainer::Config& config, const AotTarget& target,
+                 const MachineSpeeds& speeds) {
+  Analysis out;
+  out.program = traced.program_hash;
+  const Stack layers = stack_of(config, traced.mesh);
+  const double kept = layers.count * layers.stream_bytes / static_cast<double>(traced.mesh.size("model"));
+  out.least_bytes = traced.bytes() + static_cast<int64_t>(kept);
+  out.at_least_s = time_step(count_step(traced), speeds).bound;
+  const auto parameters = traced.arguments.find("parameters");
+  const double parameter_bytes = parameters == traced.arguments.end() ? 0 : static_cast<double>(parameters->second);
+  const int64_t linked = target.platform != "cpu" && target.host_devices > 0 ? target.host_devices
+                                                                             : target.num_devices / target.num_slices;
+  const Sent sent = sent_by(config, traced.mesh, parameter_bytes, layers, linked);
+  out.guess_s = out.at_least_s + over(sent.links, speeds.links) + over(sent.network, speeds.network);
+  return out;
+}
+
+}  // namespace tenon

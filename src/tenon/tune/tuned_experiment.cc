@@ -1,0 +1,98 @@
+#include "tenon/tune/tuned_experiment.h"
+
+#include <fmt/format.h>
+
+#include "tenon/base/text.h"
+#include "tenon/config/config_type.h"
+#include "tenon/data/dataset.h"
+
+namespace tenon {
+namespace {
+
+// Where an experiment takes its batch from.
+std::string batch_path(const Experiment& experiment) {
+  const FnType* args = experiment.make.type();
+  const bool is_argument = args != nullptr && find_field(args->fields(), "batch_size") != nullptr;
+  return is_argument ? "args.batch_size" : "data.batch_size";
+}
+
+std::string rule_toml(const std::string& instance, const RuleModifiers& modifiers) {
+  return fmt::format("{{instance = {}, modifiers = {}}}", quote(literal_regex(instance)), to_toml(modifiers));
+}
+
+std::string as_comment(const std::string& text) {
+  std::string out;
+  for (const std::string& line : split(text, '\n')) out += line.empty() ? "#\n" : "# " + line + "\n";
+  return text.empty() ? "" : out;
+}
+
+}  // namespace
+
+std::string literal_regex(std::string_view text) {
+  constexpr std::string_view kSpecial = R"(\^$.|?*+()[]{})";
+  std::string out;
+  for (const char c : text) {
+    if (kSpecial.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string instance_name(const AotTarget& target, const ChipTable& chips) {
+  if (target.platform == "cuda" || target.platform == "rocm") {
+    return fmt::format("gpu-{}-{}", target.name, target.num_devices);
+  }
+  if (target.platform != "tpu") return fmt::format("{}-{}", target.name, target.num_devices);
+  const int64_t of_slice = target.num_devices / target.num_slices / chips.find(target.name).devices_per_chip;
+  const bool by_core = target.name == "v4" || target.name == "v5p";
+  const std::string slices = target.num_slices > 1 ? fmt::format("-{}", target.num_slices) : "";
+  return fmt::format("tpu-{}-{}{}", target.name, by_core ? 2 * of_slice : of_slice, slices);
+}
+
+TunedExperiment::TunedExperiment(const Experiment& experiment, Overrides overrides, const AotTarget& target,
+                                 int64_t global_batch, const ChipTable& chips)
+    : experiment_(experiment),
+      overrides_(std::move(overrides)),
+      batch_path_(batch_path(experiment)),
+      global_batch_(global_batch) {
+  if (!overrides_.instance) overrides_.instance = instance_name(target, chips);
+  overrides_.assignments.push_back(fmt::format("{}={}", batch_path_, global_batch));
+  by_own_rule_ = checked(overrides_, &report_);
+  Overrides bare = overrides_;
+  bare.instance.reset();
+  bare_ = checked(std::move(bare));
+}
+
+Trainer::Config TunedExperiment::checked(Overrides overrides, std::string* report) const {
+  Resolved resolved = resolve(experiment_, overrides);
+  if (report != nullptr) *report = std::move(resolved.report);
+  const int64_t batch = resolved.config.data->batch_size.value();
+  if (batch == global_batch_) return std::move(resolved.config);
+  throw Error(ErrorCode::invalid_argument, "the experiment changes the batch again")
+      .at("data.batch_size")
+      .got(std::to_string(batch))
+      .expected(fmt::format("{}, as --global_batch says", global_batch_));
+}
+
+Trainer::Config TunedExperiment::by_rule(const RuleModifiers& modifiers) const {
+  Overrides overrides = overrides_;
+  overrides.assignments.push_back(fmt::format("mesh_rules=[{}]", rule_toml(instance(), modifiers)));
+  return checked(std::move(overrides));
+}
+
+std::string TunedExperiment::rule_file(const RuleModifiers& modifiers, const std::string& comment) const {
+  std::string out = as_comment(comment);
+  out += fmt::format("base = {}\n{} = {}\n", quote(name()), batch_path_, global_batch_);
+  if (modifiers.empty()) return out;
+  return out + fmt::format("\n[[mesh_rules]]\ninstance = {}\nmodifiers = [\n  {},\n]\n",
+                           quote(literal_regex(instance())), join(modifiers, ",\n  "));
+}
+
+Trainer::Config TunedExperiment::by_file(const std::string& file) const {
+  Overrides overrides = overrides_;
+  overrides.assignments.pop_back();  // the batch, which the file says
+  overrides.files.push_back(file);
+  return checked(std::move(overrides));
+}
+
+}  // namespace tenon

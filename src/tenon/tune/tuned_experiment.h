@@ -1,0 +1,54 @@
+// An experiment as `tenon train` would run it with a mesh rule that isn't among its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tenon/experiments/resolve.h"
+#include "tenon/runtime/aot.h"
+#include "tenon/tune/search_space.h"
+
+namespace tenon {
+
+class TunedExperiment {
+ public:
+  // `overrides.instance` is what the rule is for; without one it is instance_name(target). Throws what resolve throws,
+  // and `invalid_argument` where the batch isn't `global_batch` after all.
+  TunedExperiment(const Experiment& experiment, Overrides overrides, const AotTarget& target, int64_t global_batch,
+                  const ChipTable& chips = ChipTable::builtin());
+
+  const std::string& name() const { return experiment_.name; }
+  const std::string& instance() const { return *overrides_.instance; }
+  // Without any mesh rule, and by the experiment's own rule for the instance, if it has one.
+  const Trainer::Config& bare() const { return bare_; }
+  const Trainer::Config& by_own_rule() const { return by_own_rule_; }
+  // What the second did: "mesh rule 11, …"; "" where nothing is to say.
+  const std::string& report() const { return report_; }
+  // With a rule of these modifiers in the place of its own rules.
+  Trainer::Config by_rule(const RuleModifiers& modifiers) const;
+
+  // A file for `--config`: what the experiment is, the batch, and the rule; no modifiers: no rule. `comment` comes
+  // first, its lines as comments.
+  std::string rule_file(const RuleModifiers& modifiers, const std::string& comment) const;
+  // What a run with `file` and the instance would be.
+  Trainer::Config by_file(const std::string& file) const;
+
+ private:
+  Trainer::Config checked(Overrides overrides, std::string* report = nullptr) const;
+  const Experiment& experiment_;
+  Overrides overrides_;
+  std::string batch_path_;  // "args.batch_size" or "data.batch_size"
+  int64_t global_batch_;
+  Trainer::Config bare_, by_own_rule_;
+  std::string report_;
+};
+
+// The type of such a machine, as the shipped rules name it: "cpu-8", "gpu-h100-256", "tpu-v5e-256-2" (two slices),
+// "abacus-16" of a chip that is
+// neither; of v4 and v5p by TensorCores, two a chip.
+std::string instance_name(const AotTarget& target, const ChipTable& chips = ChipTable::builtin());
+// A regular expression that matches this text alone.
+std::string literal_regex(std::string_view text);
+
+}  // namespace tenon
