@@ -119,9 +119,7 @@ class Search {
   }
   void make_rows() {
     TuneRow& own = rows_.emplace_back();
-    const std::string report = experiment_.report();
-    const std::string rule = report.starts_with("mesh rule") ? report.substr(0, report.find(',')) : "no mesh rule";
-    own.label = fmt::format("the experiment's own ({})", rule);
+    own.label = fmt::format("the experiment's own ({})", experiment_.own_rule());
     for (const Candidate& candidate : candidates_) {
       TuneRow& row = rows_.emplace_back();
       row.label = to_string(candidate);

@@ -26,6 +26,14 @@ std::string as_comment(const std::string& text) {
   return text.empty() ? "" : out;
 }
 
+// Which mesh rule the report of resolving names.
+std::string rule_in(const std::string& report) {
+  for (const std::string& line : split(report, '\n')) {
+    if (line.starts_with("mesh rule ")) return line.substr(0, line.find(','));
+  }
+  return "no mesh rule";
+}
+
 }  // namespace
 
 std::string literal_regex(std::string_view text) {
@@ -57,7 +65,9 @@ TunedExperiment::TunedExperiment(const Experiment& experiment, Overrides overrid
       global_batch_(global_batch) {
   if (!overrides_.instance) overrides_.instance = instance_name(target, chips);
   overrides_.assignments.push_back(fmt::format("{}={}", batch_path_, global_batch));
-  by_own_rule_ = checked(overrides_, &report_);
+  std::string report;
+  by_own_rule_ = checked(overrides_, &report);
+  own_rule_ = rule_in(report);
   Overrides bare = overrides_;
   bare.instance.reset();
   bare_ = checked(std::move(bare));

@@ -23,8 +23,8 @@ class TunedExperiment {
   // Without any mesh rule, and by the experiment's own rule for the instance, if it has one.
   const Trainer::Config& bare() const { return bare_; }
   const Trainer::Config& by_own_rule() const { return by_own_rule_; }
-  // What the second did: "mesh rule 11, …"; "" where nothing is to say.
-  const std::string& report() const { return report_; }
+  // "mesh rule 11", or "no mesh rule".
+  const std::string& own_rule() const { return own_rule_; }
   // With a rule of these modifiers in the place of its own rules.
   Trainer::Config by_rule(const RuleModifiers& modifiers) const;
 
@@ -41,7 +41,7 @@ class TunedExperiment {
   std::string batch_path_;  // "args.batch_size" or "data.batch_size"
   int64_t global_batch_;
   Trainer::Config bare_, by_own_rule_;
-  std::string report_;
+  std::string own_rule_;
 };
 
 // The type of such a machine, as the shipped rules name it: "cpu-8", "gpu-h100-256", "tpu-v5e-256-2" (two slices),

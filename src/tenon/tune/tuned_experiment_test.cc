@@ -29,7 +29,8 @@ class TunedExperimentTest : public ::testing::Test {
 TEST_F(TunedExperimentTest, ARuleTakesThePlaceOfTheExperimentsOwn) {
   const TunedExperiment e = tuned("llama2_7b", "h100:4x8", 256);
   EXPECT_EQ(e.instance(), "gpu-h100-32");
-  EXPECT_THAT(e.report(), HasSubstr("mesh rule"));
+  EXPECT_EQ(e.own_rule(), "mesh rule 6");
+  EXPECT_EQ(tuned("llama2_test", "cpu:2", 8).own_rule(), "no mesh rule");
   EXPECT_EQ(e.by_own_rule().mesh.data, -1);
   EXPECT_EQ(e.by_own_rule().mesh.fsdp, 8);
   EXPECT_EQ(e.by_own_rule().data->batch_size.value(), 256);

@@ -1,0 +1,63 @@
+"""`tenon tune` with the CPU's plugin: killed, gone on, and trained with what it found."""
+
+import json
+import signal
+import time
+
+from support import CommandTest, run, start
+
+SMALL = ["args.num_layers=1", "args.model_dim=16", "args.sequence_length=16", "learner.optimizer.type=Sgd"]
+SPACE = ["--axes", "data,fsdp", "--remat", "as_is", "--accumulation", "1", "--kernels", "on"]
+
+
+class Tune(CommandTest):
+    def command(self, directory, *options, target="cpu:4", batch=8):
+        sets = [word for setting in [*SMALL, f"data.path={self.text}"] for word in ("--set", setting)]
+        where = ["--target", target, "--global_batch", batch, "--dir", directory]
+        return ["tune", "austen_tiny", *sets, *SPACE, *where, *options]
+
+    def results(self, directory):
+        """The whole lines of the journal behind its subject and the machine's speeds."""
+        journal = directory / "journal.jsonl"
+        lines = journal.read_text().splitlines(keepends=True) if journal.exists() else []
+        return [json.loads(line) for line in lines[2:] if line.endswith("\n")]
+
+    def test_a_killed_search_goes_on_and_its_rule_trains(self):
+        directory = self.root / "tuned"
+        search = start(*map(str, self.command(directory)))
+        while search.poll() is None and not self.results(directory):
+            time.sleep(0.02)
+        search.send_signal(signal.SIGKILL)
+        search.communicate()
+        before = self.results(directory)
+        self.assertGreaterEqual(len(before), 1)
+
+        done = self.check(run(*self.command(directory, "--json")))
+        report = json.loads(done.stdout)
+        self.assertEqual(self.results(directory)[: len(before)], before)
+        self.assertIn("going on from a journal", done.stderr)
+        self.assertEqual({row["candidate"] for row in report["ranked"]}, {"data=4", "fsdp=4", "data=2,fsdp=2"})
+        seconds = [row["estimate_s"] for row in report["ranked"]]
+        self.assertEqual(seconds, sorted(seconds))
+        self.assertIn("the experiment's own (no mesh rule)", {row["candidate"] for row in report["dropped"]})
+
+        rule = ["--config", report["rule_file"], "--instance", report["instance"]]
+        shown = self.check(run("config", "show", "austen_tiny", *rule)).stdout
+        size = dict(axis.split("=") for axis in report["ranked"][0]["candidate"].split(","))
+        for axis in ("data", "fsdp"):
+            self.assertIn(f"\nmesh.{axis} = {size.get(axis, 1)}\n", shown)
+        trained = self.train(self.root / "run", *SMALL, "args.max_steps=2", options=["--platform", "cpu:4", *rule])
+        self.assertIn("final: step=2", self.check(trained).stdout)
+        self.check_error(run(*self.command(directory, batch=16)), 5, "incompatible", "another global batch", "--dir")
+
+    def test_mistakes(self):
+        def tune(*options, **kwargs):
+            return run(*self.command(self.root / "none", *options, **kwargs))
+
+        self.check_error(tune(target="v9:2x2"), 2, "unknown_name", "v5p")
+        self.check_error(tune(target="trn2:1x16"), 2, "unsupported", "--target")
+        self.check_error(tune("--axes", "fsdq"), 2, "--axes", "did you mean fsdp?")
+        self.check_error(tune(batch=0), 2, "--global_batch")
+        self.check_error(run(*self.command("/proc/none")), 6, "/proc/none")
+        self.assertFalse((self.root / "none").exists())
+        self.check_error(run("tune", "austen_tiny", "--target", "cpu:4"), 2, "--global_batch")
