@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "tenon/autodiff/functional.h"
-#include "tenon/base/clock.h"
 #include "tenon/ir/ops.h"
 #include "tenon/runtime/jit.h"
+#include "tenon/tune/processor_time.h"
 
 namespace tenon {
 namespace {
@@ -54,10 +54,11 @@ class Calibration {
     const std::vector<Array> args = {
         Array::from_literal(backend_, mesh_, program.arg_specs[0], filled(program.arg_types[0]))};
     for (int run = 0; run <= kRuns; ++run) {
-      const double start = steady_seconds();
+      const double start = processor_seconds();
       for (const Array& result : executable(args)) result.wait();
-      if (run > 0) out.seconds = std::min(out.seconds, steady_seconds() - start);  // the first warms up
+      if (run > 0) out.seconds = std::min(out.seconds, processor_seconds() - start);  // the first warms up
     }
+    out.seconds /= static_cast<double>(std::min<int64_t>(num_processors(), mesh_.num_devices()));
     return out;
   }
 

@@ -1,22 +1,16 @@
 #include "tenon/tune/measure.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 
 #include "tenon/base/clock.h"
 #include "tenon/trainer/trace_step.h"
 #include "tenon/trainer/train_session.h"
+#include "tenon/tune/processor_time.h"
 
 namespace tenon {
 namespace {
-
-double user_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec) + 1e-6 * static_cast<double>(usage.ru_utime.tv_usec);
-}
 
 // A training that is ready for its next step.
 class Runner {
@@ -64,10 +58,10 @@ std::vector<StepTimes> measure_steps(const std::vector<Trainer::Config>& configs
   for (int64_t round = 0; round < rounds; ++round) {
     const Batch batch = runners[0]->trainer().data().batch(round + 1);
     for (size_t i = 0; i < runners.size(); ++i) {
-      const double start = steady_seconds(), cpu = user_seconds();
+      const double start = steady_seconds(), cpu = processor_seconds();
       runners[i]->step(batch);
-      out[i].wall.push_back(steady_seconds() - start);
-      out[i].cpu.push_back(user_seconds() - cpu);
+      out[i].clock.push_back(steady_seconds() - start);
+      out[i].processor.push_back(processor_seconds() - cpu);
     }
     if (progress) progress(fmt::format("measured: round {} of {}", round + 1, rounds));
   }

@@ -11,9 +11,9 @@
 
 namespace tenon {
 
-// Of every round, in seconds: by the clock, and of processors' time in user code, all threads together.
+// Of every round, in seconds: by the clock, and of processors, all threads together.
 struct StepTimes {
-  std::vector<double> wall, cpu;
+  std::vector<double> clock, processor;
   // The least, which others on the machine disturb least, and the middle one.
   static double least(const std::vector<double>& seconds);
   static double median(std::vector<double> seconds);

@@ -297,7 +297,7 @@ class Search {
     if (best.empty()) return;
     const auto times = measure_steps(configs, Backend::open(options_.target), options_.measure_rounds, progress_);
     for (size_t i = 0; i < best.size(); ++i) {
-      best[i]->evaluation->measured_s = StepTimes::least(times[i].wall);
+      best[i]->evaluation->measured_s = StepTimes::least(times[i].clock);
       journal_.add(*best[i]->evaluation);
     }
   }
