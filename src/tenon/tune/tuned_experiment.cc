@@ -52,7 +52,7 @@ std::string instance_name(const AotTarget& target, const ChipTable& chips) {
   }
   if (target.platform != "tpu") return fmt::format("{}-{}", target.name, target.num_devices);
   const int64_t of_slice = target.num_devices / target.num_slices / chips.find(target.name).devices_per_chip;
-  const bool by_core = target.name == "v4" || target.name == "v5p";
+  const bool by_core = target.name == "v4" || target.name == "v5p" || target.name == "tpu7x";
   const std::string slices = target.num_slices > 1 ? fmt::format("-{}", target.num_slices) : "";
   return fmt::format("tpu-{}-{}{}", target.name, by_core ? 2 * of_slice : of_slice, slices);
 }

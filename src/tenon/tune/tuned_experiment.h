@@ -45,8 +45,7 @@ class TunedExperiment {
 };
 
 // The type of such a machine, as the shipped rules name it: "cpu-8", "gpu-h100-256", "tpu-v5e-256-2" (two slices),
-// "abacus-16" of a chip that is
-// neither; of v4 and v5p by TensorCores, two a chip.
+// "abacus-16" of a chip that is neither; of v4, v5p and tpu7x by TensorCores, two a chip.
 std::string instance_name(const AotTarget& target, const ChipTable& chips = ChipTable::builtin());
 // A regular expression that matches this text alone.
 std::string literal_regex(std::string_view text);
