@@ -27,6 +27,7 @@ namespace tenon {
 namespace {
 
 constexpr double kLeastCorrelation = 0.8, kLeastShare = 0.95;
+constexpr size_t kMeasured = 3;
 constexpr const char* kTarget = "cpu:8";
 constexpr int64_t kBatch = 32;
 
@@ -157,15 +158,20 @@ std::vector<double> column(const std::vector<Tried>& all, double Tried::* field)
   return out;
 }
 
-// By one kind of time: the rank correlation, and what the pick and the experiment's own rule have of the best speed.
+// By one kind of time: the rank correlation, and what of the best speed has the one with the least estimate, the
+// fastest of the kMeasured with the least estimates and the experiment's own, and the experiment's own.
 struct Verdict {
-  double correlation = 0, pick = 0, own_rule = 0;
+  double correlation = 0, pick = 0, measured_pick = 0, own_rule = 0;
 };
 Verdict judge(const std::vector<Tried>& all, double Tried::* time) {
   const auto less = [](double Tried::* by) { return [by](const Tried& a, const Tried& b) { return a.*by < b.*by; }; };
-  const Tried& pick = *std::min_element(all.begin(), all.end(), less(&Tried::predicted));
   const double best = (*std::min_element(all.begin(), all.end(), less(time))).*time;
-  return {spearman(column(all, &Tried::predicted), column(all, time)), best / pick.*time, best / all.front().*time};
+  std::vector<Tried> by_estimate = all;
+  std::sort(by_estimate.begin(), by_estimate.end(), less(&Tried::predicted));
+  double measured = all.front().*time;
+  for (size_t i = 0; i < std::min(kMeasured, all.size()); ++i) measured = std::min(measured, by_estimate[i].*time);
+  return {spearman(column(all, &Tried::predicted), column(all, time)), best / (by_estimate.front().*time),
+          best / measured, best / (all.front().*time)};
 }
 
 bool report(std::vector<Tried> all, const MachineSpeeds& s) {
@@ -179,9 +185,9 @@ bool report(std::vector<Tried> all, const MachineSpeeds& s) {
     std::printf("%10.4f  %10.4f  %10.4f  %s\n", t.predicted, t.processor, t.clock, t.label.c_str());
   for (const auto& [name, v] : {std::pair("clock", by_clock), std::pair("processor", by_processor)}) {
     std::printf(
-        "tune by %s time: %zu configurations, rank correlation %.3f, the pick has %.1f %% of the best speed, the own "
-        "rule %.1f %%\n",
-        name, all.size(), v.correlation, 100 * v.pick, 100 * v.own_rule);
+        "tune by %s time: %zu configurations, rank correlation %.3f; of the best speed the least estimate has %.1f %%, "
+        "the fastest of the %zu least and the own rule %.1f %%, the own rule %.1f %%\n",
+        name, all.size(), v.correlation, 100 * v.pick, kMeasured, 100 * v.measured_pick, 100 * v.own_rule);
   }
   std::printf("limits, by processor time: %.2f and %.0f %%\n", kLeastCorrelation, 100 * kLeastShare);
   return by_processor.correlation >= kLeastCorrelation && by_processor.pick >= kLeastShare;

@@ -18,7 +18,7 @@ struct Evaluation {
   int64_t bytes = 0, argument_bytes = 0, temporary_bytes = 0;  // on one device
   StepCounts counts;
   double compile_s = 0;
-  std::optional<double> measured_s;  // of a step, run
+  std::optional<double> measured_s;  // of a step that was run, in processors' time over their number
   bool compiled() const { return refusal.empty(); }
   bool operator==(const Evaluation&) const = default;
 };

@@ -14,6 +14,7 @@
 #include "tenon/tune/calibrate.h"
 #include "tenon/tune/journal.h"
 #include "tenon/tune/measure.h"
+#include "tenon/tune/processor_time.h"
 
 namespace tenon {
 namespace {
@@ -296,8 +297,9 @@ class Search {
     }
     if (best.empty()) return;
     const auto times = measure_steps(configs, Backend::open(options_.target), options_.measure_rounds, progress_);
+    const double processors = std::min<double>(num_processors(), static_cast<double>(target_.num_devices));
     for (size_t i = 0; i < best.size(); ++i) {
-      best[i]->evaluation->measured_s = StepTimes::least(times[i].clock);
+      best[i]->evaluation->measured_s = StepTimes::median(times[i].processor) / processors;
       journal_.add(*best[i]->evaluation);
     }
   }
