@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "tenon/ir/op_def.h"
 #include "tenon/ir/ops/control.h"
 #include "tenon/ir/ops/elementwise.h"
+#include "tenon/passes/narrowing.h"
 #include "tenon/passes/rewrite.h"
 
 namespace tenon {
@@ -50,7 +50,7 @@ class CastsOutside : public Rewriter {
     }
     Casts out;
     for (const OpId id : body.ops) {
-      if (!narrows(id)) continue;
+      if (!is_narrowing_cast(trace(), trace().op(id))) continue;
       if (captured.contains(source(id))) {
         out.from_outside.push_back(id);
       } else if (const auto it = sliced.find(source(id)); it != sliced.end() && uses[source(id)] == 1) {
@@ -86,12 +86,6 @@ class CastsOutside : public Rewriter {
     });
   }
 
-  bool narrows(OpId id) {
-    const OpInfo& op = trace().op(id);
-    if (op.def->name != "convert") return false;
-    const DType from = trace().value(op.operands[0]).type.dtype, to = trace().value(op.results[0]).type.dtype;
-    return is_float(from) && is_float(to) && byte_size(to) < byte_size(from);
-  }
   ValueId source(OpId cast) { return trace().op(cast).operands[0]; }
   ValueId result(OpId cast) { return trace().op(cast).results[0]; }
   // The same cast of another value, here.

@@ -1,5 +1,6 @@
 #include "tenon/passes/pipeline.h"
 
+#include "tenon/passes/cast_before_barriers.h"
 #include "tenon/passes/cast_outside_loops.h"
 #include "tenon/passes/cse.h"
 #include "tenon/passes/dce.h"
@@ -15,6 +16,9 @@ std::span<const Pass> passes() {
        [](Graph& graph, PassContext&) { eliminate_dead_code(graph); }},
       {"eliminate_common_subexpressions", "computes once what is computed twice, unless recomputation wants it so",
        [](Graph& graph, PassContext&) { eliminate_common_subexpressions(graph); }},
+      {"cast_before_barriers",
+       "casts to fewer bytes what is computed again from before its barrier: once, and less is kept",
+       [](Graph& graph, PassContext&) { cast_before_barriers(graph); }},
       {"cast_outside_loops", "casts to fewer bytes what a loop only reads before the loop: once, and less is gathered",
        [](Graph& graph, PassContext&) { cast_outside_loops(graph); }},
       {"select_kernels", "puts the platform's own kernels in the place of kernel ops' bodies and of ordinary ops",
