@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "tenon/base/error.h"
-#include "tenon/kernels/cpu/scratch.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -154,19 +153,16 @@ TENON_AVX512 inline void add_products(const Rows& a, const uint32_t* b, int64_t 
 template <class E>
 class Dot {
  public:
-  Dot(const DotShape& s, const DotArrays& arrays, Scratch& scratch)
+  Dot(const DotShape& s, const DotArrays& arrays)
       : s_(s),
         lhs_{static_cast<const E*>(arrays.lhs), s.lhs_by_depth, s.M, s.K},
         rhs_{static_cast<const E*>(arrays.rhs), s.rhs_by_depth, s.N, s.K},
         result_(arrays.result),
         words_(lhs_.words()),
-        a_(in_place(s) ? nullptr : take(scratch, packed(lhs_))),
-        b_(take(scratch, packed(rhs_))) {}
+        a_(in_place(s) ? nullptr : arrays.scratch),
+        b_(arrays.scratch + packed_lhs(s)) {}
 
-  static size_t scratch_floats(const DotShape& s) {
-    return static_cast<size_t>((in_place(s) ? 0 : packed({nullptr, false, s.M, s.K})) +
-                               packed({nullptr, false, s.N, s.K}));
-  }
+  static int64_t scratch_words(const DotShape& s) { return packed_lhs(s) + packed({nullptr, false, s.N, s.K}); }
 
   int64_t packs() const { return packs_of_lhs() + packs_of(rhs_); }
   void pack(int64_t i) const {
@@ -212,9 +208,7 @@ class Dot {
   }
 
  private:
-  static uint32_t* take(Scratch& scratch, int64_t count) {
-    return reinterpret_cast<uint32_t*>(scratch.take(static_cast<size_t>(count)));
-  }
+  static int64_t packed_lhs(const DotShape& s) { return in_place(s) ? 0 : packed({nullptr, false, s.M, s.K}); }
   // One packs a panel, or of an operand by depth so many rows of it: what lies together is read together.
   int64_t packs_of(const Operand<E>& x) const {
     return x.by_depth ? pieces(words_, kPackWords) : pieces(x.columns, kColumns);
@@ -277,8 +271,7 @@ class Dot {
 
 template <class E>
 void run(const DotShape& s, const DotArrays& arrays, const Workers& workers) {
-  Scratch scratch(Dot<E>::scratch_floats(s), 2);
-  const Dot<E> dot(s, arrays, scratch);
+  const Dot<E> dot(s, arrays);
   parallel_for(workers, dot.packs(), [&](int64_t i) { dot.pack(i); });
   parallel_for(workers, dot.tasks(), [&](int64_t i) { dot.compute(i); });
 }
@@ -286,6 +279,10 @@ void run(const DotShape& s, const DotArrays& arrays, const Workers& workers) {
 }  // namespace
 
 bool has_dot() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+int64_t dot_scratch_words(const DotShape& s) {
+  return s.operands == Element::f32 ? Dot<float>::scratch_words(s) : Dot<uint16_t>::scratch_words(s);
+}
 
 void dot(const DotShape& s, const DotArrays& arrays, const Workers& workers) {
   check(has_dot(), "a dot without its instructions");
@@ -304,6 +301,7 @@ void dot(const DotShape& s, const DotArrays& arrays, const Workers& workers) {
 namespace tenon {
 
 bool has_dot() { return false; }
+int64_t dot_scratch_words(const DotShape&) { return 0; }
 void dot(const DotShape&, const DotArrays&, const Workers&) { check(false, "a dot without its instructions"); }
 
 }  // namespace tenon

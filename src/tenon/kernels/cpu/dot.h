@@ -15,11 +15,15 @@ struct DotShape {
   Element operands, result;
 };
 
-// Row-major; `result` is [M,N].
+// Row-major; `result` is [M,N]. `scratch` has dot_scratch_words(shape) words.
 struct DotArrays {
   const void *lhs, *rhs;
   void* result;
+  uint32_t* scratch;
 };
+
+// Words of 32 bits that a product needs to put its operands in order.
+int64_t dot_scratch_words(const DotShape& shape);
 
 // Whether this machine has the instructions: AVX512-BF16, and with it the older parts of AVX-512.
 bool has_dot();

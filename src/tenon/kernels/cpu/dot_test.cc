@@ -60,7 +60,10 @@ struct Problem {
   }
   Array run(const Workers& workers = {}) const {
     Array out(shape.result, shape.M * shape.N);
-    dot(shape, {lhs.data(), rhs.data(), out.data()}, workers);
+    // Nothing is written behind what was asked for.
+    std::vector<uint32_t> scratch(z(dot_scratch_words(shape)) + 16, 0xABCDEF01U);
+    dot(shape, {lhs.data(), rhs.data(), out.data(), scratch.data()}, workers);
+    for (size_t i = scratch.size() - 16; i < scratch.size(); ++i) EXPECT_EQ(scratch[i], 0xABCDEF01U);
     return out;
   }
 
