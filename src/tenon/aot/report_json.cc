@@ -14,6 +14,7 @@ Json bytes_json(const StepReport& r) {
                              {"in_place", m.alias},
                              {"temporaries", m.temporary},
                              {"code", m.generated_code},
+                             {"workspace", r.workspace},
                              {"peak", m.peak},
                              {"host_temporaries", m.host_temporary}};
     out.insert(out.end(), parts.begin(), parts.end());

@@ -21,7 +21,10 @@ std::string format_memory(const StepReport& r) {
   out += fmt::format("  results      {:>10}  ({} of them in place of arguments)\n", bytes(m.output), bytes(m.alias));
   out += fmt::format("  temporaries  {:>10}\n", bytes(m.temporary));
   out += fmt::format("  code         {:>10}\n", bytes(m.generated_code));
-  out += fmt::format("  in all       {:>10}  of {} ({})\n", bytes(m.total()), bytes(r.chip.memory_bytes), r.chip.name);
+  if (r.workspace > 0) {
+    out += fmt::format("  workspace    {:>10}  of libraries and kernels, by our own account\n", bytes(r.workspace));
+  }
+  out += fmt::format("  in all       {:>10}  of {} ({})\n", bytes(r.bytes()), bytes(r.chip.memory_bytes), r.chip.name);
   const bool on_host = r.host_bytes > 0;
   if (m.peak > 0) {
     out += fmt::format("  peak         {:>10}{}\n", bytes(m.peak), on_host ? "  with what lies in host memory" : "");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "tenon/aot/cpu_workspace.h"
 #include "tenon/aot/hlo_traffic.h"
 #include "tenon/base/hash.h"
 #include "tenon/base/text.h"
@@ -60,7 +61,7 @@ double mfu_of(const StepReport& report, double model_flops) {
 }  // namespace
 
 int64_t StepReport::bytes() const {
-  if (compiled) return compiled->memory.total();
+  if (compiled) return compiled->memory.total() + workspace;
   int64_t sum = 0;
   for (const auto& [group, count] : arguments) sum += count;
   return sum;
@@ -149,6 +150,9 @@ void ProgramReporter::read_optimized(StepReport& report) const {
     report.collectives = count_collectives(module, report.mesh, chip_.host_devices > 0 ? target_.host_devices : slice);
     report.peak = find_peak(module);
     report.memory_traffic = count_memory_traffic(module);
+    if (target_.platform == "cpu") {
+      report.workspace = cpu_workspace(module, report.mesh.num_devices(), sysconf(_SC_NPROCESSORS_ONLN));
+    }
     work.link_bytes = report.collectives->link_bytes();
     work.network_bytes = report.collectives->network_bytes();
   }

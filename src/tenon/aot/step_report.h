@@ -37,9 +37,10 @@ struct StepReport {
   std::optional<CollectiveReport> collectives;
   std::optional<PeakMemory> peak;
   double memory_traffic = 0;  // bytes on one device
+  int64_t workspace = 0;      // bytes on one device beside the compiler's account, on the CPU alone (cpu_workspace)
   StepBound bound;
 
-  // On one device: the compiler's total; without it, the arguments alone.
+  // On one device: the compiler's total, and the workspace; without a compiled program, the arguments alone.
   int64_t bytes() const;
   bool fits() const;
   // Of model_flops, attention by all pairs and by those the mask leaves, at the bound; 0 where that isn't known.
