@@ -37,6 +37,17 @@ class AotWithoutPlugins(CommandTest):
         own = report["bytes"]["own_account"]
         self.assertAlmostEqual(own["optimizer"] + own["parameters"] + own["inputs"], report["bytes"]["arguments"], delta=64)
 
+    def test_examples_split_over_several_axes(self):
+        """Where the compiler gave every device the whole of an array, it would be an error."""
+        for experiment, devices, sizes in (
+            ("austen_tiny", 8, {"data": 2, "fsdp": 4}),
+            ("qwen3_moe_test", 4, {"expert": 2, "fsdp": 2}),
+        ):
+            with self.subTest(experiment, mesh=sizes):
+                mesh = [part for axis, size in sizes.items() for part in ("--set", f"mesh.{axis}={size}")]
+                report = json.loads(self.check(run("aot", experiment, "--target", f"cpu:{devices}", *mesh, "--json")).stdout)
+                self.assertTrue(report["compiled"])
+
     def test_writing_text(self):
         options = ["--program", "generate", "--rows", "2", "--prompt_tokens", "16", "--max_length", "64", "--json"]
         report = json.loads(self.check(run("aot", "austen_tiny", "--target", "cpu:2", "--set", "mesh.model=2", *options)).stdout)
