@@ -126,12 +126,24 @@ ResumeContext::~ResumeContext() {
   current_trace().set_mark(mark_);
 }
 
-PieceScope::PieceScope(Context& context, const Tensor& index, Collected& collected)
+RestoreContext::RestoreContext(Context& context)
     : context_(context),
-      previous_(innermost),
-      mark_(current_trace().mark()),
+      pieces_(context.pieces_),
+      state_(context.state_),
+      training_(context.training_),
       collected_(context.collected_),
-      collecting_region_(context.collecting_region_) {
+      collecting_region_(context.collecting_region_) {}
+
+RestoreContext::~RestoreContext() {
+  context_.pieces_ = std::move(pieces_);
+  context_.state_ = state_;
+  context_.training_ = training_;
+  context_.collected_ = collected_;
+  context_.collecting_region_ = collecting_region_;
+}
+
+PieceScope::PieceScope(Context& context, const Tensor& index, Collected& collected)
+    : restore_(context), previous_(innermost), mark_(current_trace().mark()) {
   innermost = &context;
   current_trace().set_mark(context.mark_);
   context.push_piece(index);
@@ -139,9 +151,6 @@ PieceScope::PieceScope(Context& context, const Tensor& index, Collected& collect
 }
 
 PieceScope::~PieceScope() {
-  context_.collected_ = collected_;
-  context_.collecting_region_ = collecting_region_;
-  context_.pop_piece();
   innermost = previous_;
   current_trace().set_mark(mark_);
 }

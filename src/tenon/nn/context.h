@@ -66,12 +66,12 @@ class Context {
   // The key of this context. Throws `wrong_context` when the call was given none.
   Tensor key();
   // For loops over pieces of the input, also inside one another: draws in piece `index` (i32 scalar) are its own.
+  // RestoreContext ends it.
   void push_piece(const Tensor& index) { pieces_.push_back(index); }
-  void pop_piece() { pieces_.pop_back(); }
   // The key of a named draw; the same name twice throws.
   Tensor draw(std::string_view name);
   Collected& collected() const { return *collected_; }
-  // For stacks: another state or collection for what runs inside.
+  // For stacks: another state or collection for what runs inside. RestoreContext ends it.
   void set_state(const Nest* state) { state_ = state; }
   void set_collected(Collected* collected);
   // Throws `unsupported` in a loop or branch whose values can't reach the collection.
@@ -82,8 +82,8 @@ class Context {
   std::string join(std::string_view name) const;
 
  private:
-  friend class EvaluatingContext;
   friend class PieceScope;
+  friend class RestoreContext;
   void enter();
   Tensor own_key();
 
@@ -119,30 +119,35 @@ class [[nodiscard]] ResumeContext {
   Mark mark_;
 };
 
+// For code that has what runs in a context read, draw or collect elsewhere: puts all that back, also when an exception
+// passes.
+class [[nodiscard]] RestoreContext {
+ public:
+  explicit RestoreContext(Context& context);
+  ~RestoreContext();
+  RestoreContext(const RestoreContext&) = delete;
+
+ private:
+  Context& context_;
+  std::vector<Tensor> pieces_;
+  const Nest* state_;
+  bool training_;
+  Collected* collected_;
+  RegionId collecting_region_;
+};
+
 // What is called in `context` doesn't train while this lives, and nothing that it collects is kept.
 class [[nodiscard]] EvaluatingContext {
  public:
-  explicit EvaluatingContext(Context& context)
-      : context_(context),
-        training_(context.training()),
-        collected_(context.collected_),
-        collecting_region_(context.collecting_region_) {
-    context_.set_training(false);
-    context_.set_collected(&dropped_);
-  }
-  ~EvaluatingContext() {
-    context_.set_training(training_);
-    context_.collected_ = collected_;
-    context_.collecting_region_ = collecting_region_;
+  explicit EvaluatingContext(Context& context) : restore_(context) {
+    context.set_training(false);
+    context.set_collected(&dropped_);
   }
   EvaluatingContext(const EvaluatingContext&) = delete;
 
  private:
-  Context& context_;
-  bool training_;
-  Collected* collected_;
-  RegionId collecting_region_;
   Collected dropped_;
+  RestoreContext restore_;
 };
 
 // Code of `context`, the current one or one around it, on piece `index` of a loop over the input: what it draws is the
@@ -154,11 +159,9 @@ class [[nodiscard]] PieceScope {
   PieceScope(const PieceScope&) = delete;
 
  private:
-  Context& context_;
+  RestoreContext restore_;
   Context* previous_;
   Mark mark_;
-  Collected* collected_;
-  RegionId collecting_region_;
 };
 
 // Whether the current call trains (dropout on, statistics updated).

@@ -199,6 +199,36 @@ TEST(Context, ErrorsLeaveTheContextOfTheCaller) {
   });
 }
 
+// What runs elsewhere for a part of a call is back where it was afterwards, also when that part fails.
+TEST(Context, WhatWasSwappedComesBackAfterAnError) {
+  const auto ran = [](bool fails) {
+    return act([&](const Root& r, const Tensor& x) {
+      Context& here = Context::current();
+      if (fails) {
+        const auto error = error_of([&] {
+          const RestoreContext restore(here);
+          const Nest nothing;
+          Collected dropped;
+          here.set_training(false);
+          here.set_state(&nothing);
+          here.set_collected(&dropped);
+          here.set_piece(full({DType::i32, {}}, 3));
+          summary("dropped", x);
+          r.a(x);
+        });
+        EXPECT_EQ(error->code(), ErrorCode::missing_field);
+      }
+      EXPECT_TRUE(is_training());
+      summary("kept", r.own());
+      return r.a(x) + random_uniform(rng("noise"), {2}, DType::f32);
+    });
+  };
+  const Ran got = ran(true), want = ran(false);
+  EXPECT_EQ(got.value, want.value);
+  EXPECT_EQ(got.collected, want.collected);
+  EXPECT_EQ(want.collected.size(), 1U);
+}
+
 TEST(Context, DrawsDependOnPathAndNameOnly) {
   const auto draw = [](const auto& f) { return act(f).value; };
   const auto of_a = draw([](const Root& r, const Tensor&) { return r.a.call(&Leaf::draw, "one"); });

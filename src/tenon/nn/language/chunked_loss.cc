@@ -32,18 +32,16 @@ LossSum chunked_loss(const std::vector<Tensor>& arrays, int64_t num_chunks,
   for (const Tensor& x : arrays) pieces.push_back(split_tokens(x, num_chunks));
   const TensorType scalar{wide_dtype(arrays[0].dtype()), {}};
   Context& here = Context::current();
-  Collected* outer = &here.collected();
   const auto step = [&](const Tensor& index, const LossSum& sums, const std::vector<Tensor>& piece) {
+    const RestoreContext restore(here);
     Collected collected;
     here.set_collected(&collected);
     here.push_piece(index);
     const RematScope scope{RematPolicy(SaveNothing{})};
     const LossSum part = loss(piece);
-    here.pop_piece();
     return std::pair(LossSum{sums.sum + part.sum, sums.weight + part.weight}, std::move(collected));
   };
   const auto [sums, collected] = scan(step, LossSum{zeros(scalar), zeros(scalar)}, pieces);
-  here.set_collected(outer);
   if (!collected.state_updates.empty()) {
     throw Error(ErrorCode::unsupported, "a state updated in the pieces of a loss")
         .at(collected.state_updates.begin()->first)

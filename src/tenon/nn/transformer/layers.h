@@ -163,9 +163,9 @@ class Layers {
     Nest next;
     Collected stacked;
     if (stack_->scanned_repeats() > 0) init = fold_scanned(here, std::move(init), states, step, next, stacked);
-    Collected* outer = &here.collected();
     std::vector<Collected> apart(static_cast<size_t>(stack_->num_layers() - stack_->first_apart()));
     for (size_t i = 0; i < apart.size(); ++i) {
+      const RestoreContext restore(here);
       const int64_t number = stack_->first_apart() + static_cast<int64_t>(i);
       here.set_collected(&apart[i]);
       auto ref = layer(here, number, full({DType::i32, {}}, static_cast<double>(number)));
@@ -174,7 +174,6 @@ class Layers {
       add_with_prefix(next, prefix, state);
       init = std::move(out);
     }
-    here.set_collected(outer);
     stack_->collect(here, std::move(stacked), apart);
     return {std::move(next), std::move(init)};
   }
@@ -200,8 +199,6 @@ class Layers {
     stack_->check_pattern();
     Context here(*stack_, detail::context_of(*parent_, stack_->name()), stack_->name());
     const ResumeContext parent(*here.parent());
-    const Nest* outer_state = here.state_nest();
-    Collected* outer = &here.collected();
     const Nest slices = stack_->slices(here);
     const S pieces = split_side(side, config);
     Collected at_begin, in_stage, at_end;
@@ -224,8 +221,6 @@ class Layers {
       return out;
     };
     const PipelineLoss out = run_one_f_one_b(program_mesh(), config, stack_->scanned_repeats(), flatten(slices), parts);
-    here.set_state(outer_state);
-    here.set_collected(outer);
     stack_->collect_pipelined(here, unflatten(in_stage, out.stage));
     stack_->collect_microbatches(here, unflatten(at_begin, out.begin));
     size_t next = 1;
@@ -267,8 +262,7 @@ class Layers {
   // Over the layers in the loop; their states go to `next`.
   template <Tree C, class F>
   C fold_scanned(Context& here, C carry, const Nest& states, F step, Nest& next, Collected& stacked) const {
-    const Nest* outer_state = here.state_nest();
-    Collected* outer = &here.collected();
+    const RestoreContext restore(here);
     const auto body = [&](const Tensor& index, std::pair<Nest, C> loop, const Nest& slices) {
       Collected collected;
       here.set_state(&slices);
@@ -295,8 +289,6 @@ class Layers {
     }
     auto [last, collected] = scan(body, std::pair<Nest, C>(std::move(looped), std::move(carry)), stack_->slices(here),
                                   stack_->scanned_repeats());
-    here.set_state(outer_state);
-    here.set_collected(outer);
     next = std::move(last.first);
     stacked = std::move(collected);
     return std::move(last.second);
@@ -304,8 +296,6 @@ class Layers {
 
   template <Tree C, Tree S, class F>
   C pipeline_stages(Context& here, C init, const S& side, const PipelineConfig& config, F step) const {
-    const Nest* outer_state = here.state_nest();
-    Collected* outer = &here.collected();
     const Nest slices = stack_->slices(here);
     const S pieces = split_side(side, config);
     Collected like;
@@ -314,8 +304,6 @@ class Layers {
     };
     const PipelineOutput out =
         run_pipeline(program_mesh(), config, stack_->scanned_repeats(), flatten(slices), flatten(init), stage);
-    here.set_state(outer_state);
-    here.set_collected(outer);
     stack_->collect_pipelined(here, unflatten(like, out.collected));
     return unflatten(std::move(init), out.carry);
   }
@@ -336,6 +324,7 @@ class Layers {
   template <Tree C, Tree S, class F>
   StageOutput run_stage(Context& here, const StageInput& in, const C& like, const Nest& slices, const S& piece, F step,
                         Collected& collected) const {
+    const RestoreContext restore(here);
     here.push_piece(in.microbatch);
     const auto body = [&](const Tensor& index, C carry, const Nest& arrays) {
       Collected mine;
@@ -349,7 +338,6 @@ class Layers {
       return std::pair<C, Collected>(std::move(carry), std::move(mine));
     };
     auto [last, stacked] = scan(body, unflatten(like, in.carry), unflatten(slices, in.arrays));
-    here.pop_piece();
     collected = std::move(stacked);
     return {flatten(last), flatten(collected)};
   }

@@ -110,6 +110,13 @@ class Stack final : public Module {
   Tensor with_parent(const Tensor& x) const {
     return layers_.fold(x, [&](auto& layer, const Tensor& h) { return layer(gain_(h) + bias_); });
   }
+  // In a loop of its own, which has no way out for what layers collect.
+  Tensor in_loop(const Tensor& x) const {
+    const auto step = [&](const Tensor&, const Tensor& h, const Tensor&) {
+      return std::pair(layers_.fold(h, [](auto& layer, const Tensor& t) { return layer(t); }), h);
+    };
+    return scan(step, x, expand_dims(x, 0)).first;
+  }
   Nest start() const {
     return layers_.states([](const auto&) { return Nest{{"seen", zeros({DType::f32, {2}})}}; });
   }
@@ -244,6 +251,16 @@ TEST(Layers, OutputsMergeAsTheySay) {
     penalty += a * a + b * b + c * c;
   }
   EXPECT_NEAR(got.at("aux.layers.0::1.penalty").as_double(0), penalty, 1e-5);
+}
+
+TEST(Layers, OutputsInALoopOfTheParentAreRefused) {
+  for (const StackForm form : {StackForm::scan, StackForm::unroll}) {
+    const Stack stack = stack_of(form);
+    const auto error = error_of([&] { run(stack, stack, &Stack::in_loop); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::unsupported);
+    EXPECT_THAT(error->what(), HasSubstr("was given inside a loop"));
+  }
 }
 
 TEST(Layers, EveryLayerDrawsItsOwnNoise) {
