@@ -33,14 +33,10 @@ std::string_view StepBound::by() const {
 
 StepBound bound_step(const StepWork& work, const Chip& chip, int64_t num_links) {
   StepBound out;
-  double products = 0;
-  for (const auto& [dtype, flops] : work.flops.products) {
-    out.compute_s += over(flops, chip.peak(dtype));
-    products += flops;
-  }
+  for (const auto& [dtype, flops] : work.flops.products) out.compute_s += over(flops, chip.peak(dtype));
   // What the mask leaves out may be skipped.
-  const double skipped = work.flops.attention - work.flops.attention_unmasked;
-  if (products > 0) out.compute_s *= 1 - std::clamp(skipped / products, 0.0, 1.0);
+  const double products = work.flops.all_products();
+  if (products > 0) out.compute_s *= std::clamp(work.flops.unmasked_products() / products, 0.0, 1.0);
   out.memory_s = over(work.memory_bytes, chip.memory_speed);
   out.link_s = over(work.link_bytes, chip.link_speed * static_cast<double>(num_links));
   out.network_s = over(work.network_bytes, chip.network_speed);

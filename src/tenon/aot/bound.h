@@ -28,8 +28,8 @@ struct StepBound {
 // memory's speed. links: bytes over all `num_links` links at once. network: bytes at the device's share.
 StepBound bound_step(const StepWork& work, const Chip& chip, int64_t num_links);
 
-// model_flops / (seconds x devices x peak in bf16); 0 where the peak isn't known. `model_flops` counts what the model
-// needs, not what is computed again.
+// model_flops / (seconds x devices x peak in bf16); 0 where the peak isn't known. `model_flops` counts the products
+// that the model needs, not what is computed again.
 double mfu(double model_flops, double seconds, int64_t num_devices, const Chip& chip);
 
 }  // namespace tenon

@@ -55,7 +55,7 @@ class Reports {
     for (const ParamInfo& info : describe_state(*model_)) {
       if (!model_->writes_with(info.path)) continue;
       names_.push_back(info.path);
-      types_.push_back({DType::f32, mesh_.padded_dims(info.logical_shape(), info.partition)});
+      types_.push_back({info.dtype, mesh_.padded_dims(info.logical_shape(), info.partition)});
       specs_.push_back(info.partition);
     }
   }

@@ -11,10 +11,10 @@ struct GenerateShape {
 };
 
 // What reads prompts ("prefill") and what writes each next token ("decode"), of the experiment's model with its
-// parameters in f32 as `tenon generate` runs it: the bound of the first is that of the time to the first token, of the
-// second that of each next one. On a mesh the rows of the cache lie as examples do, its heads along `model`, where
-// these divide. Throws as compile_train_step does; `unsupported` for a model that can't write text, `invalid_argument`
-// for a shape.
+// parameters as `tenon generate` keeps them (f32, or the model's param_dtype): the bound of the first is that of the
+// time to the first token, of the second that of each next one. On a mesh the rows of the cache lie as examples do, its
+// heads along `model`, where these divide. Throws as compile_train_step does; `unsupported` for a model that can't
+// write text, `invalid_argument` for a shape.
 std::vector<StepReport> compile_generate(const Trainer::Config& config, std::string_view target,
                                          const GenerateShape& shape, const AotOptions& options = {});
 

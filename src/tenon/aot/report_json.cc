@@ -40,6 +40,8 @@ Json flops_json(const StepReport& r) {
                       {"step_unmasked", r.flops.total_unmasked()},
                       {"model", r.model_flops.total},
                       {"model_unmasked", r.model_flops.total_unmasked()},
+                      {"model_products", r.model_flops.all_products()},
+                      {"model_attention", r.model_flops.attention},
                       {"attention", r.flops.attention},
                       {"products", std::move(products)},
                       {"memory_bytes", known ? Json(r.memory_traffic) : Json()},

@@ -14,6 +14,35 @@ constexpr size_t kMostModules = 8;
 std::string bytes(double count) { return format_bytes(static_cast<uint64_t>(std::max(count, 0.0))); }
 std::string bytes(int64_t count) { return bytes(static_cast<double>(count)); }
 
+// A line around its first number.
+struct Numbered {
+  std::string before, number, after;
+};
+Numbered split_at_number(const std::string& line) {
+  constexpr std::string_view kDigits = "0123456789";
+  const size_t from = std::min(line.find_first_of(kDigits), line.size());
+  const size_t to = std::min(line.find_first_not_of(kDigits, from), line.size());
+  return {line.substr(0, from), line.substr(from, to - from), line.substr(to)};
+}
+
+// Choices of layers one behind another are one line: "decoder.layers.0-31.attention: ...".
+std::string format_kernels(const StepReport& r) {
+  std::string out;
+  for (size_t i = 0; i < r.kernels.size();) {
+    const Numbered first = split_at_number(to_string(r.kernels[i++]));
+    Result<int64_t> last = parse_int(first.number);
+    std::string range = first.number;
+    for (; last && i < r.kernels.size(); ++i) {
+      const Numbered next = split_at_number(to_string(r.kernels[i]));
+      if (next.before != first.before || next.after != first.after || next.number != std::to_string(*last + 1)) break;
+      ++*last;
+      range = first.number + "-" + next.number;
+    }
+    out += first.before + range + first.after + "\n";
+  }
+  return out;
+}
+
 std::string format_memory(const StepReport& r) {
   const pjrt::MemoryStats& m = r.compiled->memory;
   std::string out = "memory on each device, as the compiler counts it:\n";
@@ -81,8 +110,8 @@ std::string format_bound(const StepReport& r) {
                                 b.by(), b.compute_s, b.memory_s);
   if (r.collectives) out += fmt::format(", links {:.4g}, network {:.4g}", b.link_s, b.network_s);
   if (r.model_flops.total > 0) {
-    out += fmt::format("\nMFU at most {:.1f} % = model FLOPs / ({:.4g} s x {} x {:.4g} TFLOPS bf16)", 100 * r.mfu(),
-                       b.seconds(), r.mesh.num_devices(), r.chip.peak_flops() / 1e12);
+    out += fmt::format("\nMFU at most {:.1f} % = the model's products / ({:.4g} s x {} x {:.4g} TFLOPS bf16)",
+                       100 * r.mfu(), b.seconds(), r.mesh.num_devices(), r.chip.peak_flops() / 1e12);
     if (r.model_flops.attention > 0) out += fmt::format("; {:.1f} % by attention's mask", 100 * r.mfu_unmasked());
   }
   if (r.tokens > 0) {
@@ -102,7 +131,7 @@ std::string format_report(const StepReport& r) {
   } else {
     out += fmt::format("{}: {}\n", r.name, r.refused ? "the compiler refuses: too little memory" : "not compiled");
   }
-  for (const KernelChoice& choice : r.kernels) out += to_string(choice) + "\n";
+  out += format_kernels(r);
   if (r.compiled) {
     out += format_collectives(r);
     for (const pjrt::CompilerWarning& w : r.compiled->warnings) {

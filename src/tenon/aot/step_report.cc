@@ -69,8 +69,8 @@ int64_t StepReport::bytes() const {
 
 bool StepReport::fits() const { return !refused && bytes() <= chip.memory_bytes; }
 
-double StepReport::mfu() const { return mfu_of(*this, model_flops.total); }
-double StepReport::mfu_unmasked() const { return mfu_of(*this, model_flops.total_unmasked()); }
+double StepReport::mfu() const { return mfu_of(*this, model_flops.all_products()); }
+double StepReport::mfu_unmasked() const { return mfu_of(*this, model_flops.unmasked_products()); }
 
 double StepReport::intensity() const {
   return memory_traffic > 0 ? flops.total / static_cast<double>(mesh.num_devices()) / memory_traffic : 0;

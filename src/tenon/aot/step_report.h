@@ -43,7 +43,8 @@ struct StepReport {
   // On one device: the compiler's total, and the workspace; without a compiled program, the arguments alone.
   int64_t bytes() const;
   bool fits() const;
-  // Of model_flops, attention by all pairs and by those the mask leaves, at the bound; 0 where that isn't known.
+  // Of the products among model_flops, attention by all pairs (which the bound doesn't count: it may be above 1) and by
+  // those the mask leaves, at the bound; 0 where that isn't known.
   double mfu() const;
   double mfu_unmasked() const;
   // FLOPs a byte of main memory, on one device; 0 where the bytes aren't known.

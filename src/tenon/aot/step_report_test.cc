@@ -71,14 +71,26 @@ TEST(StepReport, SaysWhatTheCompilerSays) {
         "  code           24.0 KiB\n", "  in all          1.0 MiB  of 1.0 MiB (v9)\n",
         "  saved activations   400.0 KiB\n", "   400.0 KiB  decoder.layers\n", "    50.0 KiB  (unnamed)\n",
         "FLOPs of a step: 2.5e+09 (2e+09 with attention by its mask)", "625 FLOPs a byte of memory",
-        // (2e9 - 0.5e9) / 4 / 1e9 s; model FLOPs of all pairs over that, and by the mask
+        // (2e9 - 0.5e9) / 4 / 1e9 s; products with all pairs over that, and by the mask
         "a step takes at least 0.375 s, by compute",
-        "MFU at most 166.7 % = model FLOPs / (0.375 s x 4 x 0.001 TFLOPS bf16); 133.3 % by attention's mask\n",
+        "MFU at most 133.3 % = the model's products / (0.375 s x 4 x 0.001 TFLOPS bf16); 100.0 % by attention's mask\n",
         "at most 266.7 tokens/s, 66.67 a device\n", "fits: yes"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
   EXPECT_THAT(text, Not(HasSubstr("peak")));
   EXPECT_THAT(text, Not(HasSubstr("warning")));
+}
+
+TEST(StepReport, LayersWithTheSameKernelAreOneLine) {
+  StepReport r = sample();
+  for (const char* path :
+       {"layers.0.core", "layers.1.core", "layers.2.core", "layers.2.other", "layers.12.core", "top"}) {
+    r.kernels.push_back({.kernel = "attention", .path = path, .implementation = "", .refusals = {}, .count = 2});
+  }
+  EXPECT_THAT(format_report(r), HasSubstr("\nlayers.0-2.core: attention x2 by ordinary ops\n"
+                                          "layers.2.other: attention x2 by ordinary ops\n"
+                                          "layers.12.core: attention x2 by ordinary ops\n"
+                                          "top: attention x2 by ordinary ops\n"));
 }
 
 TEST(StepReport, SaysWhatIsNotKnown) {
@@ -126,6 +138,8 @@ TEST(StepReport, AsJson) {
   EXPECT_EQ(at(json, {"bytes", "own_account", "modules", "decoder.layers"}).integer(), 400 * 1024);
   EXPECT_EQ(at(json, {"flops", "step"}).number(), 2.5e9);
   EXPECT_EQ(at(json, {"flops", "model_unmasked"}).number(), 2e9);
+  EXPECT_EQ(at(json, {"flops", "model_products"}).number(), 2e9);
+  EXPECT_EQ(at(json, {"flops", "model_attention"}).number(), 1e9);
   const Json& total = json.list("collectives").at(0);
   EXPECT_EQ(total.string("kind"), "all-reduce");
   EXPECT_EQ(total.string("axes"), "fsdp");

@@ -38,6 +38,20 @@ TEST_F(Qwen3MoeTest, HasThePublishedNumberOfParameters) {
   EXPECT_EQ(active, 3'353'032'704);
 }
 
+// Forward, 2 FLOPs a token for each of those parameters but embeddings and norms, and 4 a pair of tokens for each width
+// of a head in attention. What experts are filled up with isn't the model's.
+TEST_F(Qwen3MoeTest, ModelFlopsAreThoseOfActiveParameters) {
+  constexpr double kTokens = 4096, kWidths = 48 * 32 * 128;
+  constexpr double kActive = 3'353'032'704 - 151936 * 2048 - (48 * 2 * (2048 + 128) + 2048);
+  const std::string dropless = R"(Replace{from = "Dispatch", to = {type = "DroplessDispatch"}})";
+  for (const std::vector<std::string>& modifiers : {std::vector<std::string>{}, {dropless}}) {
+    const Overrides one{.assignments = {"args.batch_size=1", "args.train_tokens=16384000"}, .modifiers = modifiers};
+    const FlopCount forward = count_forward_flops(config("qwen3_30b_a3b", one), 1);
+    EXPECT_DOUBLE_EQ(forward.attention, 4 * kTokens * kTokens * kWidths);
+    EXPECT_DOUBLE_EQ(forward.all_products(), 2 * kTokens * kActive + forward.attention);
+  }
+}
+
 TEST_F(Qwen3MoeTest, Trace) {
   EXPECT_GT(trace_train_step(config("qwen3_moe_test"), 1).step.flops.total, 0);
   EXPECT_GT(

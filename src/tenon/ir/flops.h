@@ -21,6 +21,9 @@ struct FlopCount {
 
   // The total with attention by its unmasked pairs.
   double total_unmasked() const { return total - attention + attention_unmasked; }
+  // Of products alone, likewise.
+  double all_products() const;
+  double unmasked_products() const { return all_products() - attention + attention_unmasked; }
   FlopCount& add(const FlopCount& other, double times);
 };
 

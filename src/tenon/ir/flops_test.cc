@@ -4,6 +4,7 @@
 
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/ops/custom_vjp.h"
 
 namespace tenon {
 namespace {
@@ -26,7 +27,21 @@ TEST(Flops, ProductsByDtype) {
   EXPECT_EQ(c.products.at(DType::f32), 120);
   EXPECT_EQ(c.products.at(DType::bf16), 120);
   EXPECT_EQ(c.total, 240 + 12 + 20 + 12);  // and exp and conversions, one an element
+  EXPECT_EQ(c.all_products(), 240);
   EXPECT_EQ(c.attention, 0);
+}
+
+// Not its backward function, which here is dearer and of other kinds.
+TEST(Flops, OfACustomDerivativeItsValue) {
+  const CustomVjp rule{[](const Tensors& x) { return CustomVjp::Forward{{exp(matmul(x[0], x[1]))}, x}; },
+                       [](const Tensors& saved, const Tensors& cts) -> Tensors {
+                         const Tensor ct = exp(exp(exp(cts[0])));
+                         return {matmul(ct, transpose(saved[1], {1, 0})), matmul(transpose(saved[0], {1, 0}), ct)};
+                       }};
+  const FlopCount c = count({{DType::f32, {3, 4}}, {DType::f32, {4, 5}}},
+                            [&](const Tensors& x) -> Tensors { return custom_vjp(x, rule); });
+  EXPECT_EQ(c.all_products(), 120);
+  EXPECT_EQ(c.total, 120 + 15);
 }
 
 // [B,N,T,H] queries, 4 T S H a head; pairs counted by hand.
@@ -44,6 +59,7 @@ TEST(Flops, AttentionInBothConventions) {
   EXPECT_EQ(causal.attention_unmasked, causal.attention * 10 / 16);
   EXPECT_EQ(causal.products.at(DType::bf16), causal.attention);
   EXPECT_EQ(causal.total_unmasked(), causal.attention_unmasked);
+  EXPECT_EQ(causal.unmasked_products(), causal.attention_unmasked);
   EXPECT_EQ(attend(4, true, 2).attention_unmasked, causal.attention * 7 / 16);
   EXPECT_EQ(attend(4, false, 0).attention_unmasked, causal.attention);
 }

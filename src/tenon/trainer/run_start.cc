@@ -118,10 +118,10 @@ void Run::compile_programs() {
   }
   if (const Chip* chip = options_.backend->chip()) {
     peak_flops_ = chip->peak_flops() * static_cast<double>(mesh.num_devices());
-    model_flops_ = 3 * session_->forward_flops();
-    log_.line(
-        fmt::format("MFU: 3 x {:.3f} GFLOPs of the forward pass / seconds of a step / {:.4g} TFLOPS ({} x {}, {})",
-                    model_flops_ / 3e9, peak_flops_ / 1e12, mesh.num_devices(), chip->name, chip->peak_source));
+    model_flops_ = 3 * count_forward_flops(config_, mesh.num_devices()).all_products();
+    log_.line(fmt::format(
+        "MFU: 3 x {:.3f} GFLOPs of the forward pass's products / seconds of a step / {:.4g} TFLOPS ({} x {}, {})",
+        model_flops_ / 3e9, peak_flops_ / 1e12, mesh.num_devices(), chip->name, chip->peak_source));
   }
   prepare_evaluators();
 }

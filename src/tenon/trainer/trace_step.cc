@@ -1,9 +1,28 @@
 #include "tenon/trainer/trace_step.h"
 
+#include <algorithm>
+
 #include "tenon/config/build_part.h"
+#include "tenon/config/tree.h"
 #include "tenon/config/validate.h"
+#include "tenon/nn/experts/dispatch.h"
 
 namespace tenon {
+namespace {
+
+// Experts take their even share of the tokens, and nothing else.
+class WithoutPadding final : public TreeVisitor {
+ public:
+  bool enter(const Path&, AnyConfig& config) override {
+    if (auto* capacity = dynamic_cast<CapacityDispatch::Config*>(&config)) {
+      capacity->capacity_factor = std::min(capacity->capacity_factor, 1.0);
+    }
+    if (auto* dropless = dynamic_cast<DroplessDispatch::Config*>(&config)) dropless->block_size = 1;
+    return true;
+  }
+};
+
+}  // namespace
 
 StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, const KernelList& kernels) {
   return {config.mesh.resolve(num_devices),
@@ -27,7 +46,10 @@ TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, 
 
 FlopCount count_forward_flops(const Trainer::Config& config, int64_t num_devices) {
   validate(config);
-  const std::unique_ptr<Model> model = build_part("model", config.model);
+  Slot<Model> slot = config.model;
+  WithoutPadding without_padding;
+  walk(slot.mutable_get(), without_padding);
+  const std::unique_ptr<Model> model = build_part("model", slot);
   return count_forward_flops(*model, step_settings(config, num_devices, {}));
 }
 

@@ -20,8 +20,8 @@ struct TracedStep {
 TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, const KernelList& kernels = {},
                             PassObserver observe = {});
 
-// Of one forward pass over a training batch, over all devices. What a step needs, with no layer computed again, is
-// three times that. Throws as trace_train_step does.
+// Of one forward pass over a training batch, over all devices, without what experts are filled up with. What a step
+// needs, with no layer computed again, is three times that. Throws as trace_train_step does.
 FlopCount count_forward_flops(const Trainer::Config& config, int64_t num_devices);
 
 }  // namespace tenon

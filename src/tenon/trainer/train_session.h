@@ -57,8 +57,6 @@ class TrainSession {
   std::string weight_metric() const { return tenon::weight_metric(model_); }
   // Of a training batch.
   const BatchTypes& batch() const { return settings_.step.batch; }
-  // Floating-point operations of one forward pass over a training batch: traces it.
-  double forward_flops() const { return count_forward_flops(model_, settings_.step).total; }
   // Compiles what `evaluate` runs for batches of these types, so that it doesn't have to.
   const Executable& prepare_eval(const BatchTypes& batch);
 

@@ -83,8 +83,7 @@ struct EvalProgram {
 };
 EvalProgram make_eval_program(const Model& model, const StepSettings& settings);
 
-// Of one forward pass as training does it over a batch, over all devices. What a step needs, with nothing computed
-// again, is three times that.
+// Of one forward pass as training does it over a batch, over all devices.
 FlopCount count_forward_flops(const Model& model, const StepSettings& settings);
 
 // The two words of a seed, high first, as the programs take it.
