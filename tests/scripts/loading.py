@@ -3,8 +3,10 @@
 import importlib.machinery
 import importlib.util
 import pathlib
+import sys
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))  # what scripts share
 
 
 def load(name):
