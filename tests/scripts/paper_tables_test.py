@@ -131,6 +131,11 @@ class Gathering(unittest.TestCase):
         self.assertEqual(self.runs(), 1)
         self.gather(arguments=["--set", "a=1"])
         self.assertEqual(self.runs(), 2)
+        overlay = self.folder / "overlay.toml"
+        for text in ("seed = 1", "seed = 2", "seed = 1"):
+            overlay.write_text(text)
+            self.gather(arguments=["--config", str(overlay)])
+        self.assertEqual(self.runs(), 4)
 
     def test_what_failed_is_tried_again(self):
         self.says("echo 'error: plugin: no' >&2; exit 4")
