@@ -21,13 +21,15 @@ constexpr std::array<std::string_view, 13> kFree = {
     "parameter", "constant",  "tuple",        "get-tuple-element",    "bitcast",     "while", "conditional",
     "call",      "after-all", "partition-id", "optimization-barrier", "async-start", "domain"};
 
+bool in_main_memory(const HloShape& shape) { return shape.memory_space == 0; }
+
 double bytes_of(const HloShape& shape) {
   if (shape.is_tuple) {
     double sum = 0;
     for (const HloShape& m : shape.members) sum += bytes_of(m);
     return sum;
   }
-  return shape.memory_space == 0 ? static_cast<double>(shape.bytes()) : 0;
+  return in_main_memory(shape) ? static_cast<double>(shape.bytes()) : 0;
 }
 
 double operand_bytes(const HloComputation& c, const HloInstruction& i, size_t number) {
@@ -36,6 +38,11 @@ double operand_bytes(const HloComputation& c, const HloInstruction& i, size_t nu
 
 bool slices(const HloInstruction& i) {
   return i.opcode == "dynamic-slice" || i.opcode == "slice" || i.opcode == "gather";
+}
+
+// What goes from or to `whole` when an array of this shape, wherever it lies, is cut out of it or put into it.
+double bytes_of_piece(const HloShape& piece, const HloShape& whole) {
+  return in_main_memory(whole) ? static_cast<double>(piece.bytes()) : 0;
 }
 
 // What a fusion reads of its parameter `p` (a place in `c`): all, unless it only takes slices or updates it in place.
@@ -48,7 +55,7 @@ double bytes_read(const HloComputation& c, size_t p, int depth = 0) {
     for (size_t o = 0; o < user.operands.size(); ++o) {
       if (user.operands[o] != p) continue;
       if (o == 0 && slices(user)) {
-        sum += bytes_of(user.shape);
+        sum += bytes_of_piece(user.shape, c.instructions[p].shape);
       } else if (o == 0 && user.opcode == "bitcast" && depth < kMaxDepth) {
         sum += bytes_read(c, u, depth + 1);
       } else if (o != 0 || user.opcode != "dynamic-update-slice") {
@@ -62,7 +69,8 @@ double bytes_read(const HloComputation& c, size_t p, int depth = 0) {
 // What the value at `place` of a fusion's computation writes: of an update in place, the slice.
 double value_bytes_written(const HloComputation& c, size_t place) {
   const HloInstruction& i = c.instructions[behind_bitcasts(c, place)];
-  return i.opcode == "dynamic-update-slice" ? operand_bytes(c, i, 1) : bytes_of(i.shape);
+  if (i.opcode != "dynamic-update-slice" || i.operands.size() < 2) return bytes_of(i.shape);
+  return bytes_of_piece(c.instructions[i.operands[1]].shape, i.shape);
 }
 double bytes_written(const HloComputation& c) {
   const HloInstruction& root = c.instructions[c.root];
@@ -85,8 +93,12 @@ double fusion_bytes(const HloComputation& inner) {
 double traffic_of(const HloModule& module, const HloComputation& c, const HloInstruction& i) {
   if (std::find(kFree.begin(), kFree.end(), i.opcode) != kFree.end() || i.opcode.ends_with("-done")) return 0;
   if (i.opcode == "fusion" && !i.called.empty()) return fusion_bytes(module.computations[i.called[0]]);
-  if (slices(i)) return 2 * bytes_of(i.shape);
-  if (i.opcode == "dynamic-update-slice") return 2 * operand_bytes(c, i, 1);
+  if (slices(i) && !i.operands.empty()) {
+    return bytes_of_piece(i.shape, c.instructions[i.operands[0]].shape) + bytes_of(i.shape);
+  }
+  if (i.opcode == "dynamic-update-slice" && i.operands.size() > 1) {
+    return operand_bytes(c, i, 1) + bytes_of_piece(c.instructions[i.operands[1]].shape, i.shape);
+  }
   // What is started has its operands in its shape, beside its results; but for an all-reduce.
   const bool has_operands = i.opcode.ends_with("-start") && i.opcode != "all-reduce-start" && i.shape.is_tuple;
   double sum = bytes_of(i.shape);
