@@ -212,7 +212,7 @@ TEST(Context, WhatWasSwappedComesBackAfterAnError) {
           here.set_training(false);
           here.set_state(&nothing);
           here.set_collected(&dropped);
-          here.set_piece(full({DType::i32, {}}, 3));
+          here.push_piece(full({DType::i32, {}}, 3));
           summary("dropped", x);
           r.a(x);
         });
@@ -249,10 +249,9 @@ TEST(Context, PiecesDrawTheirOwn) {
   const auto draw = [](const std::vector<double>& pieces) {
     return act([&](const Root& r, const Tensor&) {
              Context& here = Context::current();
+             const RestoreContext restore(here);
              for (double number : pieces) here.push_piece(full({DType::i32, {}}, number));
-             const Tensor out = r.a.call(&Leaf::draw, "one");
-             for (size_t i = 0; i < pieces.size(); ++i) here.pop_piece();
-             return out;
+             return r.a.call(&Leaf::draw, "one");
            })
         .value;
   };
