@@ -9,14 +9,10 @@ Json bytes_json(const StepReport& r) {
   Json::Object out{{"total", r.bytes()}, {"limit", r.chip.memory_bytes}, {"host_arguments", r.host_bytes}};
   if (r.compiled) {
     const pjrt::MemoryStats& m = r.compiled->memory;
-    const Json::Object parts{{"arguments", m.argument},
-                             {"results", m.output},
-                             {"in_place", m.alias},
-                             {"temporaries", m.temporary},
-                             {"code", m.generated_code},
-                             {"workspace", r.workspace},
-                             {"peak", m.peak},
-                             {"host_temporaries", m.host_temporary}};
+    const Json::Object parts{{"arguments", m.argument},  {"results", m.output},
+                             {"in_place", m.alias},      {"temporaries", m.temporary},
+                             {"code", m.generated_code}, {"workspace", r.workspace},
+                             {"peak", m.peak},           {"host_temporaries", m.host_temporary}};
     out.insert(out.end(), parts.begin(), parts.end());
   }
   Json::Object own, modules;

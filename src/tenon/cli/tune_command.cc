@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "tenon/base/file.h"
 #include "tenon/base/text.h"
 #include "tenon/cli/command_line.h"
 #include "tenon/cli/options.h"
@@ -15,8 +14,9 @@ namespace {
 
 struct TuneCommand {
   ExperimentOptions experiment;
+  TargetOptions target;
   TuneOptions options;
-  std::optional<std::string> axes, remat, kernels, chips;
+  std::optional<std::string> axes, remat, kernels;
   bool json = false;
 };
 
@@ -25,10 +25,8 @@ void run_tune(const TuneCommand& command) {
   if (command.axes) options.space.axes = split(*command.axes, ',');
   if (command.remat) options.space.remat = split(*command.remat, ',');
   if (command.kernels) options.space.kernels = split(*command.kernels, ',');
-  if (command.chips) {
-    const std::string text = read_file(*command.chips).value();
-    options.aot.chips = options.aot.chips.with(ChipTable::parse(text, *command.chips).value());
-  }
+  options.target = command.target.target;
+  options.aot.chips = chips_for(command.target);
   ExperimentOptions experiment = command.experiment;
   load_plugins(experiment.plugins);
   const Experiment& found = find_experiment(experiments(), experiment.experiment, experiment.overrides);
@@ -63,8 +61,7 @@ void add_tune_command(Command& program) {
   const auto c = std::make_shared<TuneCommand>();
   Command& command = program.add("tune", "searches for the mesh rule that makes an experiment fast on a machine");
   add_experiment_options(command, c->experiment);
-  command.option("--target", &c->options.target, "the machine, as for `tenon aot`: v5p:8x8x4, h100:32x8, cpu:8")
-      .required();
+  add_target_options(command, c->target);
   command.option("--global_batch", &c->options.global_batch, "examples in a step, over all devices").required();
   add_space_options(command, *c);
   command.option("--max_candidates", &c->options.max_candidates, "compiled at most").with_default();
@@ -73,7 +70,6 @@ void add_tune_command(Command& program) {
   command.option("--dir", &c->options.dir,
                  "where journal.jsonl and rule.toml go (default: tuned/EXPERIMENT-TARGET); a search goes on there");
   command.option("--json", &c->json, "prints JSON (docs/tuning.md)");
-  command.option("--chips", &c->chips, "more chips, as in the table of chips (docs/aot.md)").type_name("FILE");
   command.option("--allow_replication", &c->options.aot.allow_replication,
                  "takes programs for which the compiler gives up on keeping arrays split");
   command.action = [c] { run_tune(*c); };
