@@ -57,7 +57,7 @@ class Tune(CommandTest):
         self.check_error(tune(target="v9:2x2"), 2, "unknown_name", "v5p")
         self.check_error(tune(target="trn2:1x16"), 2, "unsupported", "--target")
         where = ["--target", "cpu:2", "--global_batch", 8, "--dir", self.root / "none"]
-        self.check_error(run("tune", "austen_tiny", *where, "--axes", "fsdq"), 2, "--axes", "did you mean fsdp?")
+        self.check_error(run("tune", "austen_tiny", *where, "--axes", "fsdq"), 2, "--axes", "did you mean fsdp")
         self.check_error(tune(batch=0), 2, "--global_batch")
         self.check_error(run(*self.command(self.text / "folder")), 6, "text.txt: can't create the directory")
         self.assertFalse((self.root / "none").exists())
