@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
+#include <vector>
 
 namespace tenon {
 namespace {
@@ -26,15 +29,15 @@ double packed_bytes(const HloShape& lhs, const HloShape& rhs, const HloShape& ou
 }
 
 double products(const HloComputation& c) {
-  double first = 0, second = 0;
+  constexpr size_t kAtOnce = 3;
+  std::vector<double> bytes;
   for (const HloInstruction& i : c.instructions) {
     if (i.opcode != "dot") continue;
-    const double bytes =
-        packed_bytes(c.instructions[i.operands[0]].shape, c.instructions[i.operands[1]].shape, i.shape);
-    second = std::max(second, std::min(first, bytes));
-    first = std::max(first, bytes);
+    bytes.push_back(packed_bytes(c.instructions[i.operands[0]].shape, c.instructions[i.operands[1]].shape, i.shape));
   }
-  return first + second;
+  std::ranges::sort(bytes, std::greater());
+  bytes.resize(kAtOnce);
+  return std::accumulate(bytes.begin(), bytes.end(), 0.0);
 }
 
 // Of one thread: keys and values of a head [S,H] and their cotangents in f32, packed too, and blocks of queries.

@@ -9,14 +9,15 @@ namespace {
 
 constexpr int64_t kRuntime = 1024 * 1024;
 
-TEST(CpuWorkspace, OfTheTwoLargestProductsOfAComputation) {
+TEST(CpuWorkspace, OfTheThreeLargestProductsOfAComputation) {
   pjrt::HloModule module;
   EXPECT_EQ(cpu_workspace(module, 1, 2), kRuntime);
-  // [64,32] x [32,16], twice, and a small one: 4 (64 + 16) 32 bytes each.
+  // [64,32] x [32,16], three times, and a small one: 4 (64 + 16) 32 bytes each.
   add_computation(module,
                   {hlo("parameter", f32({64, 32})), hlo("parameter", f32({32, 16})), hlo("dot", f32({64, 16}), {0, 1}),
-                   hlo("dot", f32({64, 16}), {0, 1}), hlo("parameter", f32({2, 2})), hlo("dot", f32({2, 2}), {4, 4})});
-  EXPECT_EQ(cpu_workspace(module, 1, 2), kRuntime + 2 * 4 * (64 + 16) * 32);
+                   hlo("dot", f32({64, 16}), {0, 1}), hlo("dot", f32({64, 16}), {0, 1}), hlo("parameter", f32({2, 2})),
+                   hlo("dot", f32({2, 2}), {5, 5})});
+  EXPECT_EQ(cpu_workspace(module, 1, 2), kRuntime + 3 * 4 * (64 + 16) * 32);
   // In another computation, deep: two slices of 320 along the contraction, which are more than all of 400.
   add_computation(
       module, {hlo("parameter", f32({64, 400})), hlo("parameter", f32({400, 16})), hlo("dot", f32({64, 16}), {0, 1})});
