@@ -96,6 +96,28 @@ Bytes traffic(std::string_view kind, double operand, double n, double k) {
   return {operand, operand * (k - 1) / n, operand * (n - k) / n};  // everyone's own part to everyone
 }
 
+// All sends to hosts, and receipts from them.
+CollectiveTotal count_carried(const pjrt::HloModule& module, const HloRuns& runs, int64_t num_islands) {
+  CollectiveTotal out;
+  out.kind = "send";
+  out.axes = "slices";
+  out.group_size = num_islands;
+  double received = 0;
+  for (size_t c = 0; c < module.computations.size(); ++c) {
+    const HloComputation& computation = module.computations[c];
+    for (const HloInstruction& i : computation.instructions) {
+      if (i.opcode == "send" && !i.operands.empty()) {
+        out.count += runs.times[c];
+        out.bytes += runs.times[c] * static_cast<double>(computation.instructions[i.operands[0]].shape.bytes());
+      } else if (i.opcode == "recv" && !i.shape.members.empty()) {
+        received += runs.times[c] * static_cast<double>(i.shape.members[0].bytes());
+      }
+    }
+  }
+  out.network_bytes = std::max(out.bytes, received);
+  return out;
+}
+
 }  // namespace
 
 std::string_view collective_kind(std::string_view opcode) {
@@ -116,7 +138,7 @@ double CollectiveReport::network_bytes() const {
   return sum;
 }
 
-CollectiveReport count_collectives(const pjrt::HloModule& module, const Mesh& mesh, int64_t island) {
+CollectiveReport count_collectives(const pjrt::HloModule& module, const Mesh& mesh, int64_t island, bool hosts_carry) {
   const HloRuns runs = count_runs(module);
   const Places places(mesh, island);
   std::map<std::pair<std::string, std::string>, CollectiveTotal> totals;
@@ -146,6 +168,10 @@ CollectiveReport count_collectives(const pjrt::HloModule& module, const Mesh& me
   CollectiveReport out;
   out.unknown_loops = runs.unknown_loops;
   for (auto& [key, total] : totals) out.totals.push_back(std::move(total));
+  if (hosts_carry && island > 0) {
+    CollectiveTotal carried = count_carried(module, runs, mesh.num_devices() / island);
+    if (carried.network_bytes > 0) out.totals.push_back(std::move(carried));
+  }
   std::stable_sort(out.totals.begin(), out.totals.end(),
                    [](const CollectiveTotal& a, const CollectiveTotal& b) { return a.bytes > b.bytes; });
   return out;

@@ -53,6 +53,29 @@ TEST(Collectives, PairsOfAPermutation) {
   EXPECT_EQ(count_collectives(module, kMesh, 2).network_bytes(), 1024);  // it crosses
 }
 
+// What crosses slices is given to hosts, in loops as often as they run, and comes from them.
+TEST(Collectives, WhatHostsCarryBetweenSlices) {
+  HloModule module;
+  const auto piece = f32({256});  // 1,024 bytes
+  const auto started = [](const pjrt::HloShape& shape) { return tuple_of({shape, f32({}), f32({0})}); };
+  const size_t body = add_computation(module, {hlo("parameter", piece), hlo("send", started(piece), {0}),
+                                               hlo("recv", started(piece)), hlo_member(started(piece), 2, 0)});
+  const size_t condition = add_condition(module, piece);
+  add_computation(module, {hlo("parameter", piece), hlo_loop(piece, 0, body, condition, 3),
+                           hlo("recv", started(f32({1024}))), hlo("recv-done", f32({1024}), {2})});
+  const CollectiveReport report = count_collectives(module, kMesh, 4, true);
+  ASSERT_EQ(report.totals.size(), 1U);
+  const CollectiveTotal& total = report.totals[0];
+  EXPECT_EQ(total.kind, "send");
+  EXPECT_EQ(total.axes, "slices");
+  EXPECT_EQ(total.group_size, 2);
+  EXPECT_EQ(total.count, 3);
+  EXPECT_EQ(total.bytes, 3 * 1024);
+  EXPECT_EQ(report.network_bytes(), (3 + 4) * 1024);
+  EXPECT_EQ(report.link_bytes(), 0);
+  EXPECT_TRUE(count_collectives(module, kMesh, 4).totals.empty());
+}
+
 // Bytes by hand, for 4 devices in one island, and in two islands of two.
 TEST(Collectives, BytesThatEachDeviceMustSend) {
   const Mesh mesh{{"fsdp", 4}};

@@ -145,9 +145,11 @@ void ProgramReporter::read_optimized(StepReport& report) const {
   StepWork work;
   work.flops = share(report.flops, report.mesh.num_devices());
   if (report.compiled && report.compiled->optimized) {
-    const int64_t slice = report.mesh.num_devices() / target_.num_slices;
+    const bool slices = target_.num_slices > 1;
+    const int64_t island =
+        chip_.host_devices > 0 ? target_.host_devices : report.mesh.num_devices() / target_.num_slices;
     const pjrt::HloModule& module = *report.compiled->optimized;
-    report.collectives = count_collectives(module, report.mesh, chip_.host_devices > 0 ? target_.host_devices : slice);
+    report.collectives = count_collectives(module, report.mesh, island, slices);
     report.peak = find_peak(module);
     report.memory_traffic = count_memory_traffic(module);
     if (target_.platform == "cpu") {

@@ -13,6 +13,8 @@ namespace tenon {
 namespace {
 
 constexpr int64_t kMaxDevices = int64_t{1} << 20;
+// libtpu ends the process at 512.
+constexpr int64_t kMaxSlices = 511;
 constexpr std::string_view kCpu = "cpu", kTpu = "tpu";
 
 Error bad_target(std::string_view text) {
@@ -45,7 +47,12 @@ void parse_tpu(std::string_view text, std::string_view rest, AotTarget& target) 
   for (const int64_t side : sides) target.num_devices *= side;
   if (star == std::string_view::npos) return;
   const Result<int64_t> slices = parse_int(rest.substr(star + 1));
-  if (!slices || *slices < 1 || *slices > kMaxDevices) throw bad_target(text);
+  if (!slices || *slices < 1) throw bad_target(text);
+  if (*slices > kMaxSlices) {
+    throw Error(ErrorCode::unsupported, "there is no compiler for so many slices")
+        .got(quote_text(text))
+        .expected(fmt::format("at most {}", kMaxSlices));
+  }
   target.num_slices = *slices;
   target.num_devices *= *slices;
 }

@@ -51,6 +51,14 @@ TEST(AotTarget, Parses) {
   }
 }
 
+TEST(AotTarget, HasFewerSlicesThanEndTheCompiler) {
+  EXPECT_EQ(AotTarget::parse("v5p:2x2x1*511").num_devices, 4 * 511);
+  const auto error = error_of([] { AotTarget::parse("v5p:2x2x1*512"); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::unsupported);
+  EXPECT_THAT(error->what(), HasSubstr("at most 511"));
+}
+
 TEST(AotTarget, ShowsTextThatIsNotOneInQuotes) {
   const auto error = error_of([] { AotTarget::parse("v5p:2x\n2"); });
   ASSERT_TRUE(error);
