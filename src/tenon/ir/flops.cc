@@ -34,6 +34,19 @@ FlopCount count_nested(const Trace& trace, const OpInfo& op) {
   return out;
 }
 
+// Compilers multiply what was widened from 8-bit floats as it was, where the chip can.
+DType multiplied_dtype(const Trace& trace, const OpInfo& op) {
+  const auto source = [&](ValueId id) {
+    const ValueInfo& value = trace.value(id);
+    const OpInfo* def = value.def == kNoId ? nullptr : &trace.op(value.def);
+    const bool widened = def != nullptr && std::string_view(def->def->name) == "convert";
+    return widened ? trace.value(def->operands[0]).type.dtype : value.type.dtype;
+  };
+  const auto is_f8 = [](DType d) { return d == DType::f8e4m3fn || d == DType::f8e5m2; };
+  const DType lhs = source(op.operands[0]), rhs = source(op.operands[1]);
+  return is_f8(lhs) && is_f8(rhs) ? lhs : trace.value(op.operands[0]).type.dtype;
+}
+
 FlopCount count_op(const Trace& trace, const OpInfo& op) {
   const std::string_view name = op.def->name;
   if (name == "attention" || name == "attention_backward") return count_attention(trace, op);
@@ -42,7 +55,7 @@ FlopCount count_op(const Trace& trace, const OpInfo& op) {
   FlopCount out;
   out.total = op_flops(trace, op);
   if (name == "dot_general" || name == "convolution") {
-    out.products[trace.value(op.operands[0]).type.dtype] = out.total;
+    out.products[multiplied_dtype(trace, op)] = out.total;
   }
   return out;
 }

@@ -13,7 +13,8 @@ namespace tenon {
 // dearer branch.
 struct FlopCount {
   double total = 0;
-  // Of contractions and convolutions, by the dtype of what is multiplied; attention's are among them.
+  // Of contractions and convolutions, by the dtype of what is multiplied, before it was widened from 8-bit floats;
+  // attention's are among them.
   std::map<DType, double> products;
   // Of attention ops, all pairs of queries and keys; and only the pairs that causality and windows leave. Boundaries of
   // documents aren't known before there is data.

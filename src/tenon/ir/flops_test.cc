@@ -31,6 +31,16 @@ TEST(Flops, ProductsByDtype) {
   EXPECT_EQ(c.attention, 0);
 }
 
+TEST(Flops, ProductsOfWhatWasWidenedFromEightBits) {
+  const std::vector<TensorType> params{{DType::f8e5m2, {3, 4}}, {DType::f8e4m3fn, {4, 5}}, {DType::bf16, {4, 5}}};
+  const FlopCount c = count(params, [](const Tensors& x) -> Tensors {
+    const Tensor a = convert(x[0], DType::bf16);
+    return {matmul(a, convert(x[1], DType::bf16)), matmul(a, x[2])};
+  });
+  EXPECT_EQ(c.products.at(DType::f8e5m2), 120);
+  EXPECT_EQ(c.products.at(DType::bf16), 120);
+}
+
 // Not its backward function, which here is dearer and of other kinds.
 TEST(Flops, OfACustomDerivativeItsValue) {
   const CustomVjp rule{[](const Tensors& x) { return CustomVjp::Forward{{exp(matmul(x[0], x[1]))}, x}; },
