@@ -45,9 +45,19 @@ double bytes_of_piece(const HloShape& piece, const HloShape& whole) {
   return in_main_memory(whole) ? static_cast<double>(piece.bytes()) : 0;
 }
 
-// What a fusion reads of its parameter `p` (a place in `c`): all, unless it only takes slices or updates it in place.
-double bytes_read(const HloComputation& c, size_t p, int depth = 0) {
-  constexpr int kMaxDepth = 20;
+constexpr int kMaxDepth = 20;
+
+// The place of a fusion's parameter of this number; none: the computation's size.
+size_t parameter_of(const HloComputation& c, size_t number) {
+  const auto at = std::find_if(c.instructions.begin(), c.instructions.end(), [&](const HloInstruction& i) {
+    return i.opcode == "parameter" && i.parameter_number == static_cast<int64_t>(number);
+  });
+  return static_cast<size_t>(at - c.instructions.begin());
+}
+
+// What a fusion reads of its parameter `p` (a place in `c`): all, unless it, or a fusion in it, only takes slices or
+// updates it in place.
+double bytes_read(const HloModule& module, const HloComputation& c, size_t p, int depth = 0) {
   const double all = bytes_of(c.instructions[p].shape);
   double sum = 0;
   for (size_t u = p + 1; u < c.instructions.size(); ++u) {
@@ -57,7 +67,12 @@ double bytes_read(const HloComputation& c, size_t p, int depth = 0) {
       if (o == 0 && slices(user)) {
         sum += bytes_of_piece(user.shape, c.instructions[p].shape);
       } else if (o == 0 && user.opcode == "bitcast" && depth < kMaxDepth) {
-        sum += bytes_read(c, u, depth + 1);
+        sum += bytes_read(module, c, u, depth + 1);
+      } else if (user.opcode == "fusion" && !user.called.empty() && depth < kMaxDepth) {
+        const HloComputation& inner = module.computations[user.called[0]];
+        const size_t q = parameter_of(inner, o);
+        if (q == inner.instructions.size()) return all;
+        sum += bytes_read(module, inner, q, depth + 1);
       } else if (o != 0 || user.opcode != "dynamic-update-slice") {
         return all;
       }
@@ -67,23 +82,27 @@ double bytes_read(const HloComputation& c, size_t p, int depth = 0) {
 }
 
 // What the value at `place` of a fusion's computation writes: of an update in place, the slice.
-double value_bytes_written(const HloComputation& c, size_t place) {
+double value_bytes_written(const HloModule& module, const HloComputation& c, size_t place, int depth = 0) {
   const HloInstruction& i = c.instructions[behind_bitcasts(c, place)];
+  if (i.opcode == "fusion" && !i.called.empty() && !i.shape.is_tuple && depth < kMaxDepth) {
+    const HloComputation& inner = module.computations[i.called[0]];
+    return std::min(value_bytes_written(module, inner, inner.root, depth + 1), bytes_of(i.shape));
+  }
   if (i.opcode != "dynamic-update-slice" || i.operands.size() < 2) return bytes_of(i.shape);
   return bytes_of_piece(c.instructions[i.operands[1]].shape, i.shape);
 }
-double bytes_written(const HloComputation& c) {
+double bytes_written(const HloModule& module, const HloComputation& c) {
   const HloInstruction& root = c.instructions[c.root];
-  if (root.opcode != "tuple") return value_bytes_written(c, c.root);
+  if (root.opcode != "tuple") return value_bytes_written(module, c, c.root);
   double sum = 0;
-  for (const size_t o : root.operands) sum += value_bytes_written(c, o);
+  for (const size_t o : root.operands) sum += value_bytes_written(module, c, o);
   return sum;
 }
 
-double fusion_bytes(const HloComputation& inner) {
-  double sum = bytes_written(inner);
+double fusion_bytes(const HloModule& module, const HloComputation& inner) {
+  double sum = bytes_written(module, inner);
   for (size_t p = 0; p < inner.instructions.size(); ++p) {
-    if (inner.instructions[p].opcode == "parameter") sum += bytes_read(inner, p);
+    if (inner.instructions[p].opcode == "parameter") sum += bytes_read(module, inner, p);
   }
   return sum;
 }
@@ -92,7 +111,7 @@ double fusion_bytes(const HloComputation& inner) {
 
 double traffic_of(const HloModule& module, const HloComputation& c, const HloInstruction& i) {
   if (std::find(kFree.begin(), kFree.end(), i.opcode) != kFree.end() || i.opcode.ends_with("-done")) return 0;
-  if (i.opcode == "fusion" && !i.called.empty()) return fusion_bytes(module.computations[i.called[0]]);
+  if (i.opcode == "fusion" && !i.called.empty()) return fusion_bytes(module, module.computations[i.called[0]]);
   if (slices(i) && !i.operands.empty()) {
     return bytes_of_piece(i.shape, c.instructions[i.operands[0]].shape) + bytes_of(i.shape);
   }

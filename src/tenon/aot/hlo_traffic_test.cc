@@ -47,5 +47,27 @@ TEST(HloTraffic, SoAreThoseOfFusions) {
   EXPECT_EQ(count_memory_traffic(module), 2 * kPiece);
 }
 
+// As libtpu nests them: the slice is taken, and put, by a fusion within one.
+TEST(HloTraffic, FusionsWithinFusionsTakeSlicesToo) {
+  pjrt::HloModule module;
+  const pjrt::HloShape whole = f32({64, 4}), piece = f32({16, 4});
+  const auto numbered = [](pjrt::HloInstruction i, int64_t number) {
+    i.parameter_number = number;
+    return i;
+  };
+  const size_t take = add_computation(module, {hlo("parameter", piece), numbered(hlo("parameter", whole), 1),
+                                               hlo("dynamic-slice", piece, {1}), hlo("add", piece, {0, 2})});
+  const size_t put = add_computation(module, {hlo("parameter", whole), numbered(hlo("parameter", piece), 1),
+                                              hlo("dynamic-update-slice", whole, {0, 1})});
+  const size_t outer = add_computation(module, {numbered(hlo("parameter", whole), 1), hlo("parameter", piece),
+                                                hlo("fusion", piece, {1, 0}, "", {take}), hlo("negate", piece, {2})});
+  const size_t writer = add_computation(
+      module, {hlo("parameter", whole), numbered(hlo("parameter", piece), 1), hlo("fusion", whole, {0, 1}, "", {put})});
+  add_computation(module, {hlo("parameter", whole), hlo("parameter", piece), hlo("fusion", piece, {1, 0}, "", {outer}),
+                           hlo("fusion", whole, {0, 2}, "", {writer})});
+  // Read: a piece and a slice; written: a piece. Then a piece is read, and written into its place.
+  EXPECT_EQ(count_memory_traffic(module), 5 * kPiece);
+}
+
 }  // namespace
 }  // namespace tenon
