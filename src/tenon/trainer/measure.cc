@@ -128,7 +128,7 @@ StepMeasurement measure_steps(const Trainer::Config& config, std::shared_ptr<con
   if (const Chip* chip = ChipTable::builtin().find_device(out.device_kind)) {
     out.chip = chip->name;
     const double peak = chip->peak_flops() * static_cast<double>(out.num_devices);
-    out.mfu = 3 * session.forward_flops() / out.seconds() / peak;
+    out.mfu = 3 * count_forward_flops(trainer.model(), settings).all_products() / out.seconds() / peak;
   }
   return out;
 }
