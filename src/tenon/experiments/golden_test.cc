@@ -40,8 +40,10 @@ TEST_F(GoldenTest, HoldsAllThatAnExperimentComesTo) {
                                     "= 1.0} decay 0.0\n"),
                           HasSubstr("learner.scalars.learning_rate = 0.01, "),
                           HasSubstr("learner.state.m.embedding.weight = [259,32] split \"model,fsdp\"\n")));
-  EXPECT_THAT(to_string(golden_lines(golden_subject(experiments_, "llama2_7b"))),
-              HasSubstr("mesh_rules.0.instance = \"tpu-v4-(1024|2048)\"\n"));
+  EXPECT_THAT(
+      to_string(golden_lines(golden_subject(experiments_, "llama2_7b"))),
+      HasSubstr("mesh_rules.0.instance = \"tpu-v4-(1024|2048)\"\nmesh_rules.0.0.SetMesh = {type = \"SetMesh\", mesh = "
+                "{"));
 }
 
 TEST_F(GoldenTest, ChangesAreSummedUp) {
