@@ -57,7 +57,7 @@ modifiers = [{ type = "SetMesh", mesh = { data = 1, fsdp = -1, model = 2 } }]
   const Resolved shared = on("tpu-v5e-256", chip);
   EXPECT_EQ(shared.config.mesh.fsdp, 256);
   EXPECT_THAT(shared.report, StartsWith("mesh rule 1, "));
-  EXPECT_EQ(on("abacus-7", chip).report, "no mesh rule matches \"abacus-7\": there are 12\n");
+  EXPECT_THAT(on("abacus-7", chip).report, StartsWith("no mesh rule matches \"abacus-7\": there are "));
 }
 
 // The rule that the reference system has for it: fsdp=-1, model=4.

@@ -11,6 +11,7 @@
 #include "tenon/base/text.h"
 #include "tenon/config/text.h"
 #include "tenon/pjrt/plugin.h"
+#include "tenon/runtime/device_setup.h"
 #include "tenon/tune/calibrate.h"
 #include "tenon/tune/journal.h"
 #include "tenon/tune/measure.h"
@@ -38,13 +39,14 @@ bool is_of_candidate(const Error& e) {
 
 AotTarget target_of(const TuneOptions& options) {
   AotTarget target = AotTarget::parse(options.target, options.aot.chips);
-  if (target.platform == "none") {
+  const bool here = target.name == "cpu";
+  if (!here && aot_way(target.platform, options.aot.chips.find(target.name).setup) == AotWay::none) {
     throw Error(ErrorCode::unsupported, "no plugin compiles for this chip, so nothing can be compared")
         .at("--target")
         .got(quote_text(options.target))
         .hint("`tenon aot --analytic` gives a bound for one config");
   }
-  if (options.measure > 0 && target.name != "cpu") {
+  if (options.measure > 0 && !here) {
     throw Error(ErrorCode::unsupported, "only virtual devices of this machine can be measured")
         .at("--measure")
         .got(quote_text(options.target))
