@@ -36,10 +36,12 @@ class Tune(CommandTest):
         report = json.loads(done.stdout)
         self.assertEqual(self.results(directory)[: len(before)], before)
         self.assertIn("going on from a journal", done.stderr)
-        self.assertEqual({row["candidate"] for row in report["ranked"]}, {"data=2", "fsdp=2"})
+        ranked, dropped = ({row["candidate"] for row in report[part]} for part in ("ranked", "dropped"))
+        self.assertTrue(ranked <= {"data=2", "fsdp=2"} <= ranked | dropped, "one may be slower at best than the other is")
+        self.assertTrue(ranked)
         seconds = [row["estimate_s"] for row in report["ranked"]]
         self.assertEqual(seconds, sorted(seconds))
-        self.assertIn("the experiment's own (no mesh rule)", {row["candidate"] for row in report["dropped"]})
+        self.assertIn("the experiment's own (no mesh rule)", dropped)
 
         rule = ["--config", report["rule_file"], "--instance", report["instance"]]
         shown = self.check(run("config", "show", "austen_tiny", *rule)).stdout
