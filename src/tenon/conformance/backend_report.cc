@@ -16,7 +16,9 @@ constexpr size_t kMaxWords = 400;
 // One line of bounded length.
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return text.size() > kMaxWords ? text.substr(0, kMaxWords) + "…" : text;
+  if (text.size() <= kMaxWords) return text;
+  text.resize(kMaxWords);
+  return text.append("…");
 }
 
 std::string row(const std::string& name, CheckStatus status, const std::string& words) {
