@@ -5,6 +5,7 @@
 #include "tenon/config/registry.h"
 #include "tenon/experiments/resolve.h"
 #include "tenon/ir/testing/errors.h"
+#include "tenon/runtime/testing/chip_text.h"
 
 namespace tenon {
 namespace {
@@ -13,24 +14,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr const char* kDevice = R"([z1]
-platform = "cpu"
-memory_gib = 1.5
-memory_source = "m"
-memory_gb_s = 2.0
-bandwidth_source = "b"
-tflops = { bf16 = 2.5 }
-tflops_source = "t"
-link_gb_s = 3.0
-link_source = "l"
-host_devices = 8
-network_gb_s = 4.0
-network_source = "n"
-)";
-
 // With these lines behind, the first of which is line 14.
 std::shared_ptr<const Chip> device(const std::string& lines) {
-  return std::make_shared<const Chip>(ChipTable::parse(kDevice + lines, "z.toml").value().find("z1"));
+  const std::string text = std::string("[z1]\nplatform = \"cpu\"\n") + kChipSpeeds + lines;
+  return std::make_shared<const Chip>(ChipTable::parse(text, "z.toml").value().find("z1"));
 }
 
 class DeviceRulesTest : public ::testing::Test {

@@ -9,6 +9,7 @@
 #include "tenon/ir/testing/errors.h"
 #include "tenon/runtime/aot.h"
 #include "tenon/runtime/chips.h"
+#include "tenon/runtime/testing/chip_text.h"
 
 namespace tenon {
 namespace {
@@ -19,22 +20,9 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-constexpr const char* kSpeeds = R"(memory_gib = 1.5
-memory_source = "m"
-memory_gb_s = 2.0
-bandwidth_source = "b"
-tflops = { bf16 = 2.5 }
-tflops_source = "t"
-link_gb_s = 3.0
-link_source = "l"
-host_devices = 8
-network_gb_s = 4.0
-network_source = "n"
-)";
-
 // The one device that a table of these lines, behind its speeds (lines 2 to 12), describes.
 Chip device(const std::string& lines) {
-  return ChipTable::parse(std::string("[z1]\n") + kSpeeds + lines, "folder/f.toml").value().find("z1");
+  return ChipTable::parse(std::string("[z1]\n") + kChipSpeeds + lines, "folder/f.toml").value().find("z1");
 }
 Error refused(const std::string& lines) {
   const auto error = error_of([&] { device(lines); });
@@ -112,10 +100,10 @@ TEST(DeviceSetup, MistakesAreAtTheirLine) {
 
 TEST(DeviceSetup, AFileDescribesOneDevice) {
   const std::string path = std::filesystem::temp_directory_path() / ("tenon_device_" + random_suffix() + ".toml");
-  const std::string one = std::string("[z1]\nplatform = \"cpu\"\n") + kSpeeds;
+  const std::string one = std::string("[z1]\nplatform = \"cpu\"\n") + kChipSpeeds;
   write_file_atomic(path, one).value();
   EXPECT_EQ(read_device(path).name, "z1");
-  for (const std::string& text : {std::string(), one + "[z2]\nplatform = \"cpu\"\n" + kSpeeds}) {
+  for (const std::string& text : {std::string(), one + "[z2]\nplatform = \"cpu\"\n" + kChipSpeeds}) {
     write_file_atomic(path, text).value();
     const auto error = error_of([&] { read_device(path); });
     ASSERT_TRUE(error);

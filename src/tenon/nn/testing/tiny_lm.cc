@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tenon/ir/ops.h"
+#include "tenon/nn/experts/mixture_of_experts.h"
 #include "tenon/nn/functional.h"
 
 namespace tenon {
@@ -23,6 +24,19 @@ CausalLm::Config tiny_lm(StackForm form) {
 
 MultiheadAttention::Config& attention_of(CausalLm::Config& config) {
   return config.decoder.as<Decoder>().pattern[0].as<DecoderLayer>().attention.as<MultiheadAttention>();
+}
+
+CausalLm::Config tiny_mixture_lm() {
+  CausalLm::Config config = tiny_lm(StackForm::scan);
+  auto& decoder = config.decoder.as<Decoder>();
+  decoder.pattern.push_back(decoder.pattern[0]);
+  MixtureOfExperts::Config mixture;
+  mixture.num_experts = 4;
+  mixture.experts.as<GatedExperts>().hidden_dim = 6;
+  mixture.router.as<TopKRouter>().load_balance_loss = 0.1;
+  mixture.router.as<TopKRouter>().z_loss = 0.01;
+  decoder.pattern[1].as<DecoderLayer>().feed_forward = mixture;
+  return config;
 }
 
 Values packed_batch(const std::vector<std::vector<int64_t>>& lengths, int64_t vocab_size, int seed) {

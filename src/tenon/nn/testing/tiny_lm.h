@@ -8,6 +8,8 @@ namespace tenon {
 
 // Vocabulary 11, model_dim 8, 4 layers of 4 heads on 2 key-value heads, hidden_dim 12.
 CausalLm::Config tiny_lm(StackForm form);
+// Scanned layers, every other one with a mixture of 4 experts, whose router has both auxiliary losses.
+CausalLm::Config tiny_mixture_lm();
 MultiheadAttention::Config& attention_of(CausalLm::Config& config);
 
 // Random tokens of packed documents: one row for each list of lengths, padded to the longest row.

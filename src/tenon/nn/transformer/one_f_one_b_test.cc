@@ -83,22 +83,9 @@ TEST(OneForwardOneBackward, HeadsPositionsAndChunks) {
   expect_as_gpipe(config, 2, Mesh{{"pipeline", 2}});
 }
 
-CausalLm::Config mixture_lm() {
-  CausalLm::Config config = tiny_lm(StackForm::scan);
-  auto& decoder = config.decoder.as<Decoder>();
-  decoder.pattern.push_back(decoder.pattern[0]);
-  MixtureOfExperts::Config mixture;
-  mixture.num_experts = 4;
-  mixture.experts.as<GatedExperts>().hidden_dim = 6;
-  mixture.router.as<TopKRouter>().load_balance_loss = 0.1;
-  mixture.router.as<TopKRouter>().z_loss = 0.01;
-  decoder.pattern[1].as<DecoderLayer>().feed_forward = mixture;
-  return config;
-}
-
 TEST(OneForwardOneBackward, PatternsAndAuxiliaryLosses) {
-  expect_parity(mixture_lm(), 4, Mesh{{"pipeline", 2}});
-  expect_as_gpipe(mixture_lm(), 4, Mesh{{"pipeline", 2}});
+  expect_parity(tiny_mixture_lm(), 4, Mesh{{"pipeline", 2}});
+  expect_as_gpipe(tiny_mixture_lm(), 4, Mesh{{"pipeline", 2}});
 }
 
 // A parameter that all layers read, and none of them owns.
@@ -207,7 +194,7 @@ TEST(OneForwardOneBackward, SaysWhatItCantDo) {
   ASSERT_TRUE(invalid);
   EXPECT_EQ(invalid->path(), "decoder.pipeline.rounds");
 
-  CausalLm::Config updated = mixture_lm();
+  CausalLm::Config updated = tiny_mixture_lm();
   updated.decoder.as<Decoder>()
       .pattern[1]
       .as<DecoderLayer>()

@@ -6,7 +6,6 @@
 #include "tenon/ir/mesh_scope.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
-#include "tenon/nn/experts/mixture_of_experts.h"
 #include "tenon/nn/testing/tiny_lm.h"
 
 namespace tenon {
@@ -60,15 +59,7 @@ TEST(Pipeline, OneStageIsAScanToTheBit) {
 }
 
 TEST(Pipeline, PatternsAndAuxiliaryLosses) {
-  CausalLm::Config config = tiny_lm(StackForm::scan);
-  auto& decoder = config.decoder.as<Decoder>();
-  decoder.pattern.push_back(decoder.pattern[0]);
-  MixtureOfExperts::Config mixture;
-  mixture.num_experts = 4;
-  mixture.experts.as<GatedExperts>().hidden_dim = 6;
-  mixture.router.as<TopKRouter>().load_balance_loss = 0.1;
-  decoder.pattern[1].as<DecoderLayer>().feed_forward = mixture;
-  expect_same(config, {.microbatches = 2}, Mesh{{"pipeline", 2}});
+  expect_same(tiny_mixture_lm(), {.microbatches = 2}, Mesh{{"pipeline", 2}});
 }
 
 TEST(Pipeline, MicrobatchesAreStrided) {
