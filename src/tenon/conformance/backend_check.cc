@@ -92,7 +92,7 @@ class Checker {
     const Reply reply = read_reply(server_.ask("load"));
     if (reply.status == CheckStatus::works) return add_facts(reply.answer);
     if (reply.status == CheckStatus::refused) throw reply.error();
-    throw Error(ErrorCode::plugin, "the plugin takes the process down that loads it, which " + reply.words)
+    throw Error(ErrorCode::plugin, "the process that loads the plugin " + reply.words)
         .at(report_.plugin);
   }
 
@@ -114,6 +114,7 @@ class Checker {
       return false;
     }
     mode_ = mode;
+    is_open_ = true;
     report_.machine = reply.answer.string("machine");
     num_devices_ = *reply.answer.find("devices")->integer();
     has_single_ = *reply.answer.find("single")->as<bool>();
@@ -123,13 +124,14 @@ class Checker {
 
   // A new process first makes the machine again.
   Reply ask(const std::string& request) {
-    if (!server_.is_running()) {
-      Reply opened = read_reply(server_.ask(mode_));
-      if (opened.status != CheckStatus::works) {
-        return {CheckStatus::not_tried, "the devices don't come back: " + opened.words, {}};
-      }
+    if (!is_open_) {
+      const Reply opened = read_reply(server_.ask(mode_));
+      is_open_ = opened.status == CheckStatus::works;
+      if (!is_open_) return {CheckStatus::lost, "the devices don't come back: " + opened.words, {}};
     }
-    return read_reply(server_.ask(request));
+    Reply reply = read_reply(server_.ask(request));
+    is_open_ = server_.is_running();
+    return reply;
   }
 
   void check_plugin(size_t number) {
@@ -180,7 +182,7 @@ class Checker {
     for (const size_t i : cases) request += fmt::format(" {}", i);
     const Reply reply = ask(request);
     const bool together = reply.answer.find("wrong") != nullptr;
-    if (!together && cases.size() > 1 && reply.status != CheckStatus::not_tried) {
+    if (!together && cases.size() > 1 && reply.status != CheckStatus::lost) {
       const auto middle = cases.begin() + static_cast<int64_t>(cases.size() / 2);
       check_cases({cases.begin(), middle});
       check_cases({middle, cases.end()});

@@ -14,11 +14,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kCpuDevices = 4;
 
-bool is_known(const std::string& platform) {
-  const std::vector<std::string>& known = pjrt::known_platforms();
-  return std::find(known.begin(), known.end(), platform) != known.end();
-}
-
 // The platform whose plugin a file is: that which is installed, or whose name is in the file's; "" for another.
 std::string platform_of(const std::string& file) {
   std::error_code failed;
@@ -57,11 +52,21 @@ std::string single_of(const AotTarget& target) {
   return target.name + (flat ? ":1x1" : ":1x1x1");
 }
 
+// The CPU's machines are its own plugin's devices, so that no other could be asked.
+void check_target(const CheckSubject& subject, const AotTarget& target) {
+  const bool other_cpu = target.name == "cpu" && subject.plugin != pjrt::find_plugin("cpu").value();
+  if (!other_cpu && (subject.device || target.platform == subject.platform)) return;
+  throw Error(ErrorCode::invalid_argument, "the target isn't one of the plugin's platform")
+      .at("--target")
+      .got(target.name)
+      .hint("describe what the plugin compiles for in a file, and name that with --device");
+}
+
 }  // namespace
 
 CheckSubject CheckSubject::parse(const std::string& plugin_or_platform) {
   CheckSubject out;
-  if (is_known(plugin_or_platform)) {
+  if (pjrt::is_known_platform(plugin_or_platform)) {
     out.platform = plugin_or_platform;
     out.plugin = pjrt::find_plugin(plugin_or_platform).value();
   } else {
@@ -99,6 +104,7 @@ CheckMachine CheckMachine::open_described(const CheckSubject& subject) {
   ChipTable chips = ChipTable::builtin();
   if (subject.device) chips = chips.with(*subject.device);
   const AotTarget target = AotTarget::parse(text, chips);
+  check_target(subject, target);
   if (!subject.plugin.empty() && target.name != "cpu") {
     Chip chip = chips.find(target.name);
     chip.setup.plugin = subject.plugin;
@@ -111,7 +117,7 @@ CheckMachine CheckMachine::open_described(const CheckSubject& subject) {
   try {
     out.single_ = AotMachine::open(one, chips);
   } catch (const Error&) {
-    out.single_.reset();  // the plugin knows no such machine
+    // The plugin knows no such machine.
   }
   return out;
 }

@@ -22,6 +22,8 @@ std::string_view to_string(CheckStatus status) {
       return "hung";
     case CheckStatus::not_tried:
       return "not tried";
+    case CheckStatus::lost:
+      return "lost";
   }
   return "";
 }

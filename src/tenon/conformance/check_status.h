@@ -15,6 +15,7 @@ enum class CheckStatus : uint8_t {
   crashed,    // the process that tried it ended
   hung,       // it took too long
   not_tried,  // and why
+  lost,       // the devices didn't come back after what was tried before
 };
 
 std::string_view to_string(CheckStatus status);

@@ -153,6 +153,7 @@ ChildServer::Answer ChildServer::ask(const std::string& request) {
   answer.hung = steady_seconds() >= deadline;
   if (answer.hung) kill(process_, SIGKILL);
   answer.end = reap();
+  if (answer.hung) answer.end = fmt::format("didn't answer within {} s ({})", timeout_s_, answer.end);
   return answer;
 }
 

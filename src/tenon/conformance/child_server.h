@@ -30,7 +30,7 @@ class ChildServer {
 
   // Throws `io` when no process can be started.
   Answer ask(const std::string& request);
-  // Whether there is a process that has answered; false at first and after one that ended.
+  // Whether there is a process: false before the first request and after one that ended.
   bool is_running() const { return process_ > 0; }
 
  private:

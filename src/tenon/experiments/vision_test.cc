@@ -38,9 +38,7 @@ TEST(Vision, StepsFollowFromEpochs) {
 // 4.1e9 multiplications and as many additions of the forward pass (He et al. 2015, table 1: 3.8e9 with the stride in
 // the 1 x 1 convolutions).
 TEST(Vision, ResNet50ComputesWhatItShould) {
-  const Trainer::Config c = ImageNetResNet{.batch_size = 8}();
-  const std::unique_ptr<Model> model = build_part("model", c.model);
-  const FlopCount forward = count_forward_flops(*model, step_settings(c, 8, {}));
+  const FlopCount forward = count_forward_flops(ImageNetResNet{.batch_size = 8}(), 8);
   EXPECT_NEAR(forward.total / 8, 2 * 4.1e9, 0.3e9);
 }
 

@@ -29,7 +29,7 @@ struct Case {
   std::vector<TensorType> types() const {
     const TensorType q{dtype, {B, N, T, H}}, k{dtype, {B, K, S, H}};
     const TensorType queries{DType::i32, {B, T}}, keys{DType::i32, {B, S}};
-    return {q, k, k, queries, keys, queries, keys, q, {dtype == DType::f64 ? dtype : DType::f32, {B, N, T}}};
+    return {q, k, k, queries, keys, queries, keys, q, {wide_dtype(dtype), {B, N, T}}};
   }
   Graph graph() const {
     return make_graph(types(), [&](const Tensors& t) {

@@ -19,7 +19,7 @@ std::span<const Pass> passes() {
       {"cast_outside_loops", "casts to fewer bytes what a loop only reads before the loop: once, and less is gathered",
        [](Graph& graph, PassContext&) { cast_outside_loops(graph); }},
       {"cast_before_barriers",
-       "casts to fewer bytes what is computed again from before its barrier: once, and less is kept",
+       "casts to fewer bytes what is computed again from before its barrier: once",
        [](Graph& graph, PassContext&) { cast_before_barriers(graph); }},
       {"cast_outside_loops", "the same for what barriers stood before",
        [](Graph& graph, PassContext&) { cast_outside_loops(graph); }},

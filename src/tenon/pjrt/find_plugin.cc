@@ -36,13 +36,8 @@ std::string own_folder() {
   return failed ? "." : self.parent_path().string();
 }
 
-bool is_known(std::string_view platform) {
-  const std::vector<std::string>& known = known_platforms();
-  return std::find(known.begin(), known.end(), platform) != known.end();
-}
-
 Error no_plugin(std::string_view platform, const std::vector<std::string>& tried) {
-  if (!is_known(platform)) {
+  if (!is_known_platform(platform)) {
     return Error(ErrorCode::plugin, fmt::format("there is no PJRT plugin for platform {}", platform))
         .got(fmt::format("none in {}", join(tried, ", ")))
         .hint("name its file in the device's (plugin = ...), or set TENON_PLUGIN_PATH to it");
@@ -65,9 +60,14 @@ const std::vector<std::string>& known_platforms() {
   return *platforms;
 }
 
+bool is_known_platform(std::string_view platform) {
+  const std::vector<std::string>& known = known_platforms();
+  return std::find(known.begin(), known.end(), platform) != known.end();
+}
+
 Result<std::string> find_plugin(std::string_view platform) {
   const std::vector<std::string>& known = known_platforms();
-  if (is_known(platform)) return find_any_plugin(platform);
+  if (is_known_platform(platform)) return find_any_plugin(platform);
   return Error(ErrorCode::unknown_name, fmt::format("no platform is called \"{}\"", platform))
       .expected(join(known, ", "))
       .hint(did_you_mean(platform, known));

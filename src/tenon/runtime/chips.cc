@@ -45,15 +45,16 @@ std::map<DType, double> read_peaks(const Value& value) {
 
 // A platform that isn't known has a plugin that isn't either: the file must say where it is, or that there is none.
 void check_platform(const Chip& chip, const Value& row) {
-  const std::vector<std::string>& known = pjrt::known_platforms();
-  if (std::find(known.begin(), known.end(), chip.platform) != known.end()) return;
+  if (pjrt::is_known_platform(chip.platform)) return;
   if (row.find("plugin") != nullptr || row.find("aot") != nullptr) return;
+  const std::vector<std::string>& known = pjrt::known_platforms();
+  const std::string near = did_you_mean(chip.platform, known);
   throw Error(ErrorCode::unknown_name, "no such platform")
       .at(row.find("platform")->where)
       .got(quote_text(chip.platform))
       .expected(join(known, ", "))
-      .hint(std::string(did_you_mean(chip.platform, known)) +
-            " For another, name the file of its plugin: plugin = \"...\"");
+      .hint(near + (near.empty() ? "" : " ") +
+            "For another, name the file of its plugin: plugin = \"...\"");
 }
 
 int64_t read_devices(const Value& value, int64_t least) {

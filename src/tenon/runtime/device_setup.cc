@@ -89,7 +89,14 @@ AotWay read_aot(const Value& value) {
       .expected("none, devices, or a table `topology`");
 }
 
+// Keys are unique: what is set already was set by the other.
+void require_one_way(const DeviceSetup& setup, const Value& value) {
+  if (!setup.aot) return;
+  throw Error(ErrorCode::invalid_argument, "a table `topology` stands in the place of `aot`").at(value.where);
+}
+
 void read_topology(DeviceSetup& setup, const Value& value) {
+  require_one_way(setup, value);
   setup.aot = AotWay::topology;
   for (const Value::Entry& entry : read_as<Value::Table>(value, "a table")) {
     if (entry.key == "name") {
@@ -113,7 +120,11 @@ constexpr SetupField kFields[] = {
     {"client_options", [](DeviceSetup& s, const Value& v) { s.client_options = read_options(v); }},
     {"compile_options", [](DeviceSetup& s, const Value& v) { s.compile_options = read_flags(v); }},
     {"kernels", [](DeviceSetup& s, const Value& v) { s.kernels = read_kernels(v); }},
-    {"aot", [](DeviceSetup& s, const Value& v) { s.aot = read_aot(v); }},
+    {"aot",
+     [](DeviceSetup& s, const Value& v) {
+       require_one_way(s, v);
+       s.aot = read_aot(v);
+     }},
     {"topology", read_topology},
     {"mesh_rules",
      [](DeviceSetup& s, const Value& v) {
@@ -149,8 +160,7 @@ std::vector<std::string> DeviceSetup::keys() {
 AotWay aot_way(std::string_view platform, const DeviceSetup& setup) {
   if (setup.aot) return *setup.aot;
   if (platform == "cpu") return AotWay::devices;
-  const std::vector<std::string>& known = pjrt::known_platforms();
-  return std::find(known.begin(), known.end(), platform) != known.end() ? AotWay::topology : AotWay::none;
+  return pjrt::is_known_platform(platform) ? AotWay::topology : AotWay::none;
 }
 
 KernelList kernels_of(std::string_view platform, const DeviceSetup& setup, int compute_capability) {

@@ -125,10 +125,10 @@ StepMeasurement measure_steps(const Trainer::Config& config, std::shared_ptr<con
   session.initialize();
   Steps(session, trainer.data(), options).run(out);
   out.device_peak = backend->client().peak_memory();
-  if (const Chip* chip = ChipTable::builtin().find_device(out.device_kind)) {
+  if (const Chip* chip = backend->chip()) {
     out.chip = chip->name;
     const double peak = chip->peak_flops() * static_cast<double>(out.num_devices);
-    out.mfu = 3 * count_forward_flops(trainer.model(), settings).all_products() / out.seconds() / peak;
+    out.mfu = 3 * count_forward_flops(config, out.num_devices).all_products() / out.seconds() / peak;
   }
   return out;
 }

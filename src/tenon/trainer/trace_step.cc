@@ -50,7 +50,7 @@ FlopCount count_forward_flops(const Trainer::Config& config, int64_t num_devices
   WithoutPadding without_padding;
   walk(slot.mutable_get(), without_padding);
   const std::unique_ptr<Model> model = build_part("model", slot);
-  return count_forward_flops(*model, step_settings(config, num_devices, {}));
+  return count_traced_forward_flops(*model, step_settings(config, num_devices, {}));
 }
 
 }  // namespace tenon

@@ -419,7 +419,7 @@ EvalProgram make_eval_program(const Model& model, const StepSettings& settings) 
   return out;
 }
 
-FlopCount count_forward_flops(const Model& model, const StepSettings& settings) {
+FlopCount count_traced_forward_flops(const Model& model, const StepSettings& settings) {
   check_batch(settings);
   const std::vector<ParamInfo> infos = describe_state(model);
   Signature in;

@@ -83,8 +83,8 @@ struct EvalProgram {
 };
 EvalProgram make_eval_program(const Model& model, const StepSettings& settings);
 
-// Of one forward pass as training does it over a batch, over all devices.
-FlopCount count_forward_flops(const Model& model, const StepSettings& settings);
+// Of one forward pass as training traces it over a batch, over all devices; what experts are filled up with counts.
+FlopCount count_traced_forward_flops(const Model& model, const StepSettings& settings);
 
 // The two words of a seed, high first, as the programs take it.
 Literal seed_words(int64_t seed);

@@ -19,7 +19,7 @@ constexpr size_t kLoss = 0, kGradNorm = 1;
 
 // f32[4]: smallest and largest finite element, how many are infinite and NaN.
 Tensor range_of(const Tensor& value) {
-  const Tensor x = reshape(value.dtype() == DType::f64 ? value : convert(value, DType::f32), {-1});
+  const Tensor x = reshape(widen(value), {-1});
   const Tensor finite = is_finite(x), is_nan = not_equal(x, x);
   const auto bound = [&](double at) { return full_like(x, at); };
   const double inf = std::numeric_limits<double>::infinity();

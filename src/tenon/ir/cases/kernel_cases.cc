@@ -57,9 +57,8 @@ void add_attention(CaseList& list) {
       const double any_step = num_elements(inputs[1].dims()) > 0 ? step : 0;  // no keys: lse is -inf
       list.add("attention", name + " " + label, inputs, attention_of(options), any_step);
       std::vector<Literal> more = inputs;
-      const DType wide = dtype == DType::f64 ? dtype : DType::f32;
       more.push_back(sample(inputs[0].type(), -1, 1, 5));
-      more.push_back(sample({wide, {1, 2, 3}}, -1, 1, 6));
+      more.push_back(sample({wide_dtype(dtype), {1, 2, 3}}, -1, 1, 6));
       list.add("attention_backward", name + " " + label, more, backward_of(options));
     };
     const std::vector<Literal> arrays = attention_arrays(dtype);

@@ -2,6 +2,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/mesh_scope.h"
+#include "tenon/nn/fill.h"
 
 namespace tenon {
 
@@ -23,9 +24,8 @@ Decoder::Decoder(const Config& c)
     : Module(c),
       form_(c.form),
       pipeline_(c.pipeline),
-      layers_(this, "layers", c.pattern, c.num_layers, c.form,
-              [&](TransformerLayer::Config& l) { l.input_dim = c.input_dim; }),
-      norm_(this, "norm", c.norm, [&](Norm::Config& n) { n.input_dim = c.input_dim; }) {
+      layers_(this, "layers", c.pattern, c.num_layers, c.form, of_dim(c.input_dim)),
+      norm_(this, "norm", c.norm, of_dim(c.input_dim)) {
   if (!c.attention_bias) return;
   attention_bias_.emplace(this, "attention_bias", *c.attention_bias);
   share("attention_bias", "attention_bias");

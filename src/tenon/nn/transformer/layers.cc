@@ -129,7 +129,7 @@ void LayerStack::collect_pipelined(Context& here, const Collected& collected) co
   Outputs auxes = collected.aux;
   for (auto it = auxes.begin(); it != auxes.end();) {
     const Output& o = it->second;
-    const bool by_example = o.merge == Merge::sum && o.value.rank() == 3;  // auxiliary losses
+    const bool by_example = o.merge == Merge::sum && o.value.rank() == 3;  // as auxiliary losses are
     if (by_example) stacked.aux.emplace(it->first, Output{join_examples(o.value), {}, o.merge});
     it = by_example ? auxes.erase(it) : std::next(it);
   }
@@ -141,7 +141,7 @@ void LayerStack::collect_microbatches(Context& here, const Collected& collected)
   require_no_updates(collected);
   for (const auto& [path, output] : collected.aux) {
     if (output.merge != Merge::sum || output.value.rank() != 2) continue;
-    throw Error(ErrorCode::unsupported, "an auxiliary loss outside the layers of a pipeline that takes the loss")
+    throw Error(ErrorCode::unsupported, "a number of each example, as an auxiliary loss, outside the layers of a pipeline that takes the loss")
         .at(path)
         .hint("set pipeline.schedule = \"gpipe\"");
   }

@@ -116,7 +116,7 @@ struct PipelineEnds {
   // What the first layer is given.
   std::function<C(const Tensor& index, const S& piece, Collected& collected)> begin;
   std::function<LossSum(const Tensor& index, const C& carry, const S& piece, Collected& collected)> end;
-  // A scalar: what the layers' outputs [layers, …] add to the loss. Empty: nothing.
+  // What the layers' outputs [layers, …] add to the loss: a scalar, or an empty tensor for nothing.
   std::function<Tensor(const Outputs& aux, const S& piece)> stage_loss;
 };
 
