@@ -115,8 +115,8 @@ class InventedDevice(BackendsTest):
 
 
 class BackendCheck(BackendsTest):
-    def report(self, *options, fault="", status=0):
-        done = run("backend", "check", *options, "--json", env={"ZETA_FAULT": fault})
+    def report(self, *options, fault="", status=0, **env):
+        done = run("backend", "check", *options, "--json", env={"ZETA_FAULT": fault, **env})
         self.assertEqual(done.returncode, status, done.stderr)
         return json.loads(done.stdout)
 
@@ -164,6 +164,13 @@ class BackendCheck(BackendsTest):
             with self.subTest(fault):
                 self.check_one(self.report(*check, fault=fault, status=4), "sin", status, words)
 
+    def test_devices_that_do_not_come_back(self):
+        check = ["--device", self.file, "--ops", "sin|floor"]
+        report = self.report(*check, fault="break stablehlo.sine", status=4, ZETA_BROKEN=str(self.root / "broken"))
+        self.assertFalse(report["works"])
+        self.assertEqual({op["status"] for op in report["ops"]}, {"lost"})
+        self.assertIn("the devices don't come back", report["ops"][0]["words"])
+
     def test_one_that_never_answers(self):
         check = ["--device", self.file, "--ops", "floor", "--timeout_s", 10]
         report = self.report(*check, fault="hang this is no program", status=4)
@@ -180,3 +187,6 @@ class BackendCheck(BackendsTest):
         self.check_error(run("backend", "check", "cpu", "--ops", "("), 2, "--ops")
         self.check_error(run("backend", "check", "cpu", "--ops", "abacus"), 2, "no op is called so")
         self.check_error(run("backend", "check", "cpu", "--timeout_s", 0), 2, "--timeout_s")
+        other = run("backend", "check", self.root / "libzeta_pjrt.so", "--target", "cpu:4")
+        self.check_error(other, 4, "nothing can be compiled")
+        self.assertIn("the target isn't one of the plugin's platform", other.stdout)

@@ -32,3 +32,4 @@ class Measure(CommandTest):
     def test_mistakes(self):
         self.check_error(self.measure("--steps", 0), 2, "--steps", "1 to 10000")
         self.check_error(self.measure("--platform", "cpu:3"), 2, "mesh")
+        self.check_error(self.measure("--device", "trn2"), 4, "neuron")

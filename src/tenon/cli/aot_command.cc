@@ -31,9 +31,9 @@ AotOptions options_of(const AotCommand& command) {
 }
 
 std::vector<StepReport> compile_all(const AotCommand& command) {
-  const Trainer::Config config = resolve_config(command.experiment, command.target);
   const AotOptions options = options_of(command);
   const std::string& target = command.target.target;
+  const Trainer::Config config = resolve_config(command.experiment, target, options.chips);
   if (command.program == "train") return {compile_train_step(config, target, options)};
   if (command.program != "generate") {
     throw Error(ErrorCode::unknown_name, "no program is called so")

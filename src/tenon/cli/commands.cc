@@ -46,12 +46,6 @@ std::string run_name(const std::string& experiment) {
   return is_overlay_file(experiment) ? std::filesystem::path(experiment).stem().string() : experiment;
 }
 
-// A described device may have mesh rules of its own.
-Trainer::Config resolve(const ExperimentOptions& experiment, const Backend* described) {
-  if (described == nullptr) return resolve_config(experiment);
-  return resolve_config(experiment, std::make_shared<const Chip>(*described->chip()), described->num_devices());
-}
-
 }  // namespace
 
 void run_train(const TrainCommand& command) {
@@ -66,7 +60,7 @@ void run_train(const TrainCommand& command) {
   RunOptions options;
   options.platform = command.device.platform;
   if (command.device.device) options.backend = open_backend(command.device);
-  const Trainer::Config config = resolve(experiment, options.backend.get());
+  const Trainer::Config config = resolve_config(experiment, options.backend.get());
   options.dir = command.dir.empty() ? "runs/" + run_name(command.experiment.experiment) : command.dir;
   options.resume = option("--resume", parse_resume(command.resume));
   options.new_optimizer = command.new_optimizer;

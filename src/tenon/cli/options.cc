@@ -115,9 +115,13 @@ Trainer::Config resolve_config(ExperimentOptions options, std::shared_ptr<const 
   return resolve_config(std::move(options));
 }
 
-Trainer::Config resolve_config(ExperimentOptions options, const TargetOptions& target_options) {
-  const ChipTable chips = chips_for(target_options);
-  const AotTarget target = AotTarget::parse(target_options.target, chips);
+Trainer::Config resolve_config(ExperimentOptions options, const Backend* described) {
+  if (described == nullptr) return resolve_config(std::move(options));
+  return resolve_config(std::move(options), std::make_shared<const Chip>(*described->chip()), described->num_devices());
+}
+
+Trainer::Config resolve_config(ExperimentOptions options, const std::string& target_text, const ChipTable& chips) {
+  const AotTarget target = AotTarget::parse(target_text, chips);
   std::shared_ptr<const Chip> chip;
   if (target.name != "cpu") chip = std::make_shared<const Chip>(chips.find(target.name));
   return resolve_config(std::move(options), std::move(chip), target.num_devices);

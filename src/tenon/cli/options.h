@@ -50,7 +50,9 @@ const ExperimentRegistry& experiments();
 Trainer::Config resolve_config(ExperimentOptions options);
 // The same on so many devices: when these have mesh rules of their own, and no instance is given, it is theirs.
 Trainer::Config resolve_config(ExperimentOptions options, std::shared_ptr<const Chip> device, int64_t num_devices);
-Trainer::Config resolve_config(ExperimentOptions options, const TargetOptions& target);
+// The same for a described device that was opened, or for null.
+Trainer::Config resolve_config(ExperimentOptions options, const Backend* described);
+Trainer::Config resolve_config(ExperimentOptions options, const std::string& target, const ChipTable& chips);
 
 // The description that --device gives: a TOML file, or the name of one that ships with Tenon. Throws what read_device
 // and ChipTable::find throw.

@@ -92,8 +92,7 @@ class Checker {
     const Reply reply = read_reply(server_.ask("load"));
     if (reply.status == CheckStatus::works) return add_facts(reply.answer);
     if (reply.status == CheckStatus::refused) throw reply.error();
-    throw Error(ErrorCode::plugin, "the process that loads the plugin " + reply.words)
-        .at(report_.plugin);
+    throw Error(ErrorCode::plugin, "the process that loads the plugin " + reply.words).at(report_.plugin);
   }
 
   void open() {
@@ -205,7 +204,8 @@ class Checker {
   const std::function<void(const std::string&)>& progress_;
   ChildServer server_;
   BackendReport report_;
-  std::string mode_;  // what makes the machine; "" when there is none
+  std::string mode_;      // what makes the machine; "" when there is none
+  bool is_open_ = false;  // whether the process has the machine
   int64_t num_devices_ = 0;
   bool has_single_ = true;
 };

@@ -6,6 +6,7 @@
 // AXLearn's default keeps the products of attention. Into how many microbatches a batch falls, and all that isn't
 // called published, is this project's own, by arithmetic: parameters, what the optimizer keeps, gradients and what is
 // kept of the layers leave room (llama_rules_test.cc).
+#include "tenon/base/text.h"
 #include "tenon/experiments/llama.h"
 #include "tenon/experiments/mesh_rule_list.h"
 #include "tenon/nn/dot/quantized_dot.h"
@@ -31,12 +32,10 @@ constexpr const char* kV5e = "tpu-(v5e|v5litepod)";
 constexpr const char* kV6e = "tpu-v6e";
 constexpr const char* kV5p = "tpu-v5p";
 constexpr const char* k7x = "tpu-(7x|tpu7x)";
-constexpr const char* kP5 = "gpu-(p5\\.48xlarge|p4de\\.24xlarge|h100|a100)";
-constexpr const char* kA3 = "gpu-(a3-(high|mega|ultra)gpu-8g|p5en\\.48xlarge|h200)";
-constexpr const char* kA4 = "gpu-(a4-highgpu-8g|p6-b200\\.48xlarge|b200|mi300x)";
-constexpr const char* kAllGpus =
-    "gpu-(p5\\.48xlarge|p4de\\.24xlarge|h100|a100|a3-(high|mega|ultra)gpu-8g|p5en\\.48xlarge|h200|a4-highgpu-8g|"
-    "p6-b200\\.48xlarge|b200|mi300x)";
+constexpr const char* kP5 = "p5\\.48xlarge|p4de\\.24xlarge|h100|a100";
+constexpr const char* kA3 = "a3-(high|mega|ultra)gpu-8g|p5en\\.48xlarge|h200";
+constexpr const char* kA4 = "a4-highgpu-8g|p6-b200\\.48xlarge|b200|mi300x";
+std::string gpus(const std::vector<std::string>& names) { return "gpu-(" + join(names, "|") + ")"; }
 constexpr const char* kTrn2 = "neuron-(trn2n?\\.48xlarge|trn2)";
 
 constexpr int64_t kMostGpus = 16384, kMostCores = 8192, kMostChips = 4096;
@@ -124,7 +123,7 @@ std::vector<MeshRule> small_llama_mesh_rules(const Llama& llama) {
   MeshRuleList list(llama.batch_size, llama.sequence_length);
   add_small_tpus(llama, list);
   // Published for 256, 512 and 1024.
-  list.add(kAllGpus, powers_of_two(8, kMostGpus), {shared_by(8), tokens, {keep(attention())}});
+  list.add(gpus({kP5, kA3, kA4}), powers_of_two(8, kMostGpus), {shared_by(8), tokens, {keep(attention())}});
   // Published for 64 machines; the partition specs of its sequence-parallel form.
   list.add(kTrn2, powers_of_two(16, kMostChips), {shared_by_all(4), tokens, {SequenceParallel{}, keep(attention())}});
   add_rules_of_the_paper(llama, list);
@@ -137,11 +136,11 @@ std::vector<MeshRule> large_llama_mesh_rules(const Llama& llama) {
   MeshRuleList list(llama.batch_size, llama.sequence_length);
   add_large_tpus(llama, list);
   // Published for 512 and 1024.
-  list.add(kP5, powers_of_two(64, 64), {shared_by_all(), tokens, {keep(attention())}});
-  list.add(kP5, powers_of_two(128, kMostGpus), {shared_by(128), tokens, {keep(attention())}});
+  list.add(gpus({kP5}), powers_of_two(64, 64), {shared_by_all(), tokens, {keep(attention())}});
+  list.add(gpus({kP5}), powers_of_two(128, kMostGpus), {shared_by(128), tokens, {keep(attention())}});
   // Published for 256, 512 and 1024.
-  list.add(kA3, powers_of_two(64, kMostGpus), {shared_by(64), tokens, {keep(attention())}});
-  list.add(kA4, powers_of_two(16, kMostGpus), {shared_by(16), tokens, {keep(attention())}});
+  list.add(gpus({kA3}), powers_of_two(64, kMostGpus), {shared_by(64), tokens, {keep(attention())}});
+  list.add(gpus({kA4}), powers_of_two(16, kMostGpus), {shared_by(16), tokens, {keep(attention())}});
   // Published for 64 machines.
   list.add(kTrn2, powers_of_two(32, kMostChips),
            {shared_by_all(4), tokens, {SequenceParallel{}, keep(qkv_and_linear1())}});
@@ -168,9 +167,8 @@ std::vector<MeshRule> llama_405b_mesh_rules(const Llama& llama) {
   list.add(kV5p, powers_of_two(1024, kMostCores, 2), {shared_by_all(), 1, {nothing}});
   // Published.
   list.add(k7x, powers_of_two(256, kMostChips), {shared_by(256), 1, {nothing}});
-  list.add("gpu-(p5\\.48xlarge|p4de\\.24xlarge|h100|a100|a3-(high|mega|ultra)gpu-8g|p5en\\.48xlarge|h200)",
-           powers_of_two(256, kMostGpus), {shared_by_all(8), 1, {nothing}});
-  list.add(kA4, powers_of_two(128, kMostGpus), {shared_by_all(8), 1, {nothing}});
+  list.add(gpus({kP5, kA3}), powers_of_two(256, kMostGpus), {shared_by_all(8), 1, {nothing}});
+  list.add(gpus({kA4}), powers_of_two(128, kMostGpus), {shared_by_all(8), 1, {nothing}});
   list.add(kTrn2, powers_of_two(256, kMostChips), {shared_by_all(4), 1, {SequenceParallel{}, nothing}});
   list.add(on_cpus());
   return list.rules();

@@ -67,6 +67,7 @@ class Plugin {
 
 // The platforms whose plugins find_plugin knows: cpu, cuda, tpu, rocm.
 const std::vector<std::string>& known_platforms();
+bool is_known_platform(std::string_view platform);
 
 // The file of a platform's plugin. Looked for in this order:
 //   1. $TENON_PLUGIN_PATH: a plugin file, or a folder that holds `<platform>/*.so`

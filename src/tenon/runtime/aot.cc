@@ -167,7 +167,7 @@ AotMachine AotMachine::open(const AotTarget& target, const ChipTable& chips) {
                             : Backend::open(with_devices(chips.find(target.name), target.num_devices));
   if (machine.num_devices() != target.num_devices) {
     throw Error(ErrorCode::mesh_mismatch,
-                "this chip is compiled for on devices that are here, of which there are others")
+                "this chip is compiled for on the devices that are here, and there is another number of them")
         .at(machine.setup_.where)
         .got(fmt::format("{} devices", machine.num_devices()))
         .expected(std::to_string(target.num_devices));

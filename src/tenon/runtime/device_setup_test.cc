@@ -95,6 +95,10 @@ TEST(DeviceSetup, MistakesAreAtTheirLine) {
   expect(platform("environment = { \"A=B\" = \"1\" }\n"), ErrorCode::invalid_argument, "folder/f.toml:14", "A=B");
   expect(platform("aot = \"device\"\n"), ErrorCode::unknown_name, "folder/f.toml:14", "none, devices");
   expect(platform("topology = { nam = \"x\" }\n"), ErrorCode::unknown_name, "folder/f.toml:14", "did you mean name?");
+  expect(platform("aot = \"none\"\ntopology = { name = \"x\" }\n"), ErrorCode::invalid_argument, "folder/f.toml:15",
+         "in the place of `aot`");
+  expect(platform("topology = { name = \"x\" }\naot = \"none\"\n"), ErrorCode::invalid_argument,
+         "folder/f.toml:", "in the place of `aot`");
   expect(platform("mesh_rules = 3\n"), ErrorCode::wrong_type, "folder/f.toml:14", "not a list");
 }
 

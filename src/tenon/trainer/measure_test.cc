@@ -34,7 +34,6 @@ TEST_F(Measure, TakesTheStepsOfARun) {
   EXPECT_EQ(measured.chip, "");
   EXPECT_FALSE(measured.mfu);
   EXPECT_GT(measured.expected_peak(), 0);
-  EXPECT_LT(measured.expected_peak(), measured.compiled.total() + 1);
   EXPECT_EQ(measure_steps(c, cpu(1), {.steps = 2, .warm_up = 0}).step_s.size(), 2U) << "without warming up";
 }
 

@@ -1,8 +1,9 @@
 // The PJRT plugin of an accelerator that doesn't exist: the CPU's plugin under other names. Its client takes one
 // option, `lanes`, the number of devices. $ZETA_FAULT makes it fail, as "crash stablehlo.sine": FAULT WORD, of programs
-// that hold the word, with `refuse`, `crash`, `hang` or `wrong` (sines become cosines), or of all: `old` (of an API
-// long gone).
+// that hold the word, with `refuse`, `crash`, `hang`, `break` (a crash after which no client can be made: the file
+// $ZETA_BROKEN stands for that) or `wrong` (sines become cosines), or of all: `old` (of an API long gone).
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -64,6 +65,9 @@ PJRT_Error* code_of_error(PJRT_Error_GetCode_Args* args) {
 
 // The CPU's `cpu_device_count`, from `lanes`.
 PJRT_Error* create_client(PJRT_Client_Create_Args* args) {
+  if (const char* mark = std::getenv("ZETA_BROKEN"); mark != nullptr && access(mark, F_OK) == 0) {
+    return make_error(PJRT_Error_Code_UNAVAILABLE, "zeta is broken");
+  }
   if (args->num_options != 1 ||
       std::string_view(args->create_options->name, args->create_options->name_size) != "lanes") {
     return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "a client of zeta takes one option: lanes");
@@ -103,7 +107,8 @@ PJRT_Error* compile(PJRT_Client_Compile_Args* args) {
   std::string text(args->program->code, args->program->code_size);
   const std::string fault = fault_of(text);
   if (fault == "refuse") return make_error(PJRT_Error_Code_UNIMPLEMENTED, "zeta has no such op");
-  if (fault == "crash") {
+  if (fault == "break") close(creat(std::getenv("ZETA_BROKEN"), 0600));
+  if (fault == "crash" || fault == "break") {
     static const char words[] = "zeta: unit 7 is on fire\n";
     (void)!write(STDERR_FILENO, words, sizeof(words) - 1);
     std::abort();

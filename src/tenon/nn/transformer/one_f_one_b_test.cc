@@ -221,6 +221,19 @@ TEST(OneForwardOneBackward, SaysWhatItCantDo) {
   EXPECT_EQ(apart->code(), ErrorCode::unsupported);
   EXPECT_EQ(apart->path(), "student.decoder");
   EXPECT_THAT(apart->hint(), HasSubstr("gpipe"));
+
+  const auto twice = error_of([&] {
+    const MeshScope scope(mesh);
+    const CausalLm model(piped(tiny_lm(StackForm::scan), 2, PipelineSchedule::one_f_one_b));
+    evaluate(initial_values(model, 3), batch(), [&](const Nest& s, const Nest& in) {
+      const auto gradient = [&](const Nest& params) {
+        return std::pair(sum_all(loss_and_gradients(model, params, in).at("grads.decoder.norm.scale")), Nest());
+      };
+      return value_and_grad(gradient, s).grads;
+    });
+  });
+  ASSERT_TRUE(twice);
+  EXPECT_EQ(twice->code(), ErrorCode::not_differentiable) << twice->what();
 }
 
 }  // namespace
