@@ -53,8 +53,7 @@ void check_platform(const Chip& chip, const Value& row) {
       .at(row.find("platform")->where)
       .got(quote_text(chip.platform))
       .expected(join(known, ", "))
-      .hint(near + (near.empty() ? "" : " ") +
-            "For another, name the file of its plugin: plugin = \"...\"");
+      .hint(near + (near.empty() ? "" : " ") + "For another, name the file of its plugin: plugin = \"...\"");
 }
 
 int64_t read_devices(const Value& value, int64_t least) {

@@ -141,7 +141,8 @@ void LayerStack::collect_microbatches(Context& here, const Collected& collected)
   require_no_updates(collected);
   for (const auto& [path, output] : collected.aux) {
     if (output.merge != Merge::sum || output.value.rank() != 2) continue;
-    throw Error(ErrorCode::unsupported, "a number of each example, as an auxiliary loss, outside the layers of a pipeline that takes the loss")
+    throw Error(ErrorCode::unsupported,
+                "a number of each example, as an auxiliary loss, outside the layers of a pipeline that takes the loss")
         .at(path)
         .hint("set pipeline.schedule = \"gpipe\"");
   }
