@@ -2,7 +2,7 @@
 // compiled, its step estimated by the cost model, then run in turns. Prints both, Spearman's rank correlation, what the
 // step that the estimate picks loses to the fastest, and what the experiment's own mesh rule would have cost. Fails
 // below the limits, by processors' time over their number (the median of rounds), which what else runs on the machine
-// changes little; the clock's (the least of rounds) stands beside it.
+// changes less than the clock's (the least of rounds), which stands beside it.
 //
 //   tenon_bench_tune [SEED [CONFIGURATIONS [ROUNDS]]]
 #include <algorithm>
@@ -91,7 +91,7 @@ class Validation {
     const auto say = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
     const std::vector<StepTimes> times = measure_steps(configs, Backend::open(kTarget), settings_.rounds, say);
     for (size_t i = 0; i < all.size(); ++i) {
-      all[i].processor = StepTimes::median(times[i].processor) / num_processors();
+      all[i].processor = StepTimes::median(times[i].processor) / processors_for(target_.num_devices);
       all[i].clock = StepTimes::least(times[i].clock);
     }
   }

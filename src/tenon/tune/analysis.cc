@@ -9,8 +9,6 @@
 namespace tenon {
 namespace {
 
-double over(double amount, double speed) { return speed > 0 ? amount / speed : 0; }
-
 struct Stack {
   double count = 0;
   double stream_bytes = 0;  // of the residual stream of a microbatch on one device, not split over `model`
@@ -72,7 +70,7 @@ Analysis analyze(const StepReport& traced, const Trainer::Config& config, const 
   const Stack layers = stack_of(config, traced.mesh);
   const double kept = layers.count * layers.stream_bytes / static_cast<double>(traced.mesh.size("model"));
   out.least_bytes = traced.bytes() + static_cast<int64_t>(kept);
-  out.at_least_s = time_step(count_step(traced), speeds).bound;
+  out.at_least_s = time_step(count_step(traced), speeds).bound.seconds();
   const auto parameters = traced.arguments.find("parameters");
   const double parameter_bytes = parameters == traced.arguments.end() ? 0 : static_cast<double>(parameters->second);
   const int64_t linked = target.platform != "cpu" && target.host_devices > 0 ? target.host_devices

@@ -58,7 +58,7 @@ class Calibration {
       for (const Array& result : executable(args)) result.wait();
       if (run > 0) out.seconds = std::min(out.seconds, processor_seconds() - start);  // the first warms up
     }
-    out.seconds /= static_cast<double>(std::min<int64_t>(num_processors(), mesh_.num_devices()));
+    out.seconds /= processors_for(mesh_.num_devices());
     return out;
   }
 
@@ -90,10 +90,6 @@ class Calibration {
   std::shared_ptr<const Backend> backend_;
 };
 
-Tensor scaled(const Tensor& x, double factor) {
-  return x * broadcast_to(constant(Literal::scalar(x.dtype(), factor)), x.dims());
-}
-
 // Rows of mean square 1, so that nothing grows or dies away over many trips.
 Tensor normed(const Tensor& x) { return x * rsqrt(mean_keep(x * x, {1})); }
 
@@ -112,7 +108,7 @@ Load array_load() {
 }
 Load reduce_load(int64_t rows, int64_t trips, int64_t num_devices) {
   return {{DType::f32, {rows, 1024}}, trips, [=](const Tensor& x) {
-            return scaled(all_reduce_sum(x, "data"), 1.0 / static_cast<double>(num_devices));
+            return all_reduce_sum(x, "data") * (1.0 / static_cast<double>(num_devices));
           }};
 }
 
@@ -135,7 +131,9 @@ MachineSpeeds calibrate_cpu(int64_t num_devices) {
     const Timing products = calibration.time(product_load(dtype));
     double flops = 0;
     for (const auto& [counted, count] : products.counts.products) flops += count;
-    out.peaks[dtype] = flops / unexplained(products, out);
+    MachineSpeeds others = out;
+    others.peaks.clear();  // another dtype's would explain what is looked for
+    out.peaks[dtype] = flops / unexplained(products, others);
   }
   if (num_devices == 1) return out;
   const Timing few = calibration.time(reduce_load(1, 200, num_devices));

@@ -7,10 +7,11 @@
 
 namespace tenon {
 
-// Compiles and times five small programs on cpu:`num_devices`, in which all devices work at once, so that what they
-// share counts: loops over nearly nothing, over products of 256 x 256 (f32, bf16), over norms and gates of 1 MiB
-// arrays, over all-reduces of 4 KiB and of 4 MiB. Each is counted as a step is (StepCounts), and what it takes beyond
-// what the ones before explain gives one speed. Takes seconds. Throws what compiling and running throw.
+// Compiles and times six small programs on cpu:`num_devices`, in which all devices work at once, so that what they
+// share counts: loops over nearly nothing, over norms and gates of 1 MiB arrays, over products of 256 x 256 in f32 and
+// in bf16, over all-reduces of 4 KiB and of 4 MiB. Each is counted as a step is (StepCounts), and what it takes beyond
+// what the others explain gives one speed. One device has no all-reduces. Takes seconds. Throws what compiling and
+// running throw.
 MachineSpeeds calibrate_cpu(int64_t num_devices);
 
 }  // namespace tenon

@@ -1,15 +1,12 @@
 #include "tenon/tune/cost.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "tenon/aot/hlo_work.h"
 
 namespace tenon {
 namespace {
-
-double over(double amount, double speed) { return speed > 0 ? amount / speed : 0; }
 
 // The dtype that stands for all of its width.
 DType of_bits(int64_t bits) {
@@ -106,16 +103,7 @@ StepTime time_step(const StepCounts& counts, const MachineSpeeds& speeds) {
   out.network = over(counts.network_bytes, speeds.network);
   out.collectives = counts.collectives * speeds.collective_s;
   out.instructions = counts.instructions * speeds.instruction_s;
-  const std::array<std::pair<std::string_view, double>, 4> parts = {
-      {{"compute", products},
-       {"memory", over(counts.product_bytes + counts.other_bytes, speeds.memory)},
-       {"links", out.links},
-       {"network", out.network}}};
-  for (const auto& [name, seconds] : parts) {
-    if (seconds <= out.bound) continue;
-    out.bound = seconds;
-    out.bound_by = name;
-  }
+  out.bound = {products, over(counts.product_bytes + counts.other_bytes, speeds.memory), out.links, out.network};
   return out;
 }
 

@@ -3,8 +3,8 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 
+#include "tenon/aot/bound.h"
 #include "tenon/aot/step_report.h"
 #include "tenon/base/dtype.h"
 
@@ -44,9 +44,7 @@ struct StepTime {
   double collectives = 0, instructions = 0;  // their number
   // As if nothing overlapped.
   double sum() const { return products + other + links + network + collectives + instructions; }
-  // As if all did: the longest of products, bytes, links and network. No step is faster.
-  double bound = 0;
-  std::string_view bound_by;
+  StepBound bound;  // as if all did: but for caches no step is faster
 };
 StepTime time_step(const StepCounts& counts, const MachineSpeeds& speeds);
 

@@ -35,12 +35,12 @@ TEST(Cost, EachPartByItsSpeed) {
   EXPECT_DOUBLE_EQ(t.collectives, 0.02);
   EXPECT_DOUBLE_EQ(t.instructions, 0.001);
   EXPECT_DOUBLE_EQ(t.sum(), 1.5 + 0.3 + 0.2 + 0.1 + 0.02 + 0.001);
-  EXPECT_DOUBLE_EQ(t.bound, 1.5);
-  EXPECT_EQ(t.bound_by, "compute");
+  EXPECT_DOUBLE_EQ(t.bound.seconds(), 1.5);
+  EXPECT_EQ(t.bound.by(), "compute");
   c.product_bytes = 4e8;
   EXPECT_DOUBLE_EQ(time_step(c, speeds()).products, 4);
-  EXPECT_DOUBLE_EQ(time_step(c, speeds()).bound, 4.3);
-  EXPECT_EQ(time_step(c, speeds()).bound_by, "memory");
+  EXPECT_DOUBLE_EQ(time_step(c, speeds()).bound.seconds(), 4.3);
+  EXPECT_EQ(time_step(c, speeds()).bound.by(), "memory");
 }
 
 TEST(Cost, WhatIsNotKnownCountsNothing) {
@@ -49,7 +49,7 @@ TEST(Cost, WhatIsNotKnownCountsNothing) {
   c.other_bytes = 5;
   c.collectives = 3;
   EXPECT_EQ(time_step(c, {}).sum(), 0);
-  EXPECT_EQ(time_step(c, {}).bound_by, "");
+  EXPECT_EQ(time_step(c, {}).bound.by(), "");
   EXPECT_EQ(speeds().peak(DType::i8), 4e9);
 }
 

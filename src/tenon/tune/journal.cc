@@ -16,7 +16,7 @@ constexpr std::string_view kSpeeds = "speeds";
 Json subject_json(const JournalSubject& s) {
   return Json::Object{
       {"tenon_tune", kVersion}, {"experiment", s.experiment}, {"target", s.target}, {"global_batch", s.global_batch},
-      {"config", s.config},     {"build", s.build},           {"plugin", s.plugin}};
+      {"config", s.config},     {"build", s.build},           {"plugin", s.plugin}, {"machine", s.machine}};
 }
 
 void check_subject(const Json& line, const JournalSubject& wanted) {
@@ -24,9 +24,13 @@ void check_subject(const Json& line, const JournalSubject& wanted) {
   struct Part {
     const char *key, *name;
   };
-  constexpr Part kParts[] = {{"experiment", "experiment"},     {"target", "target"},
-                             {"global_batch", "global batch"}, {"config", "config of the experiment"},
-                             {"build", "build of Tenon"},      {"plugin", "compiler"}};
+  constexpr Part kParts[] = {{"experiment", "experiment"},
+                             {"target", "target"},
+                             {"global_batch", "global batch"},
+                             {"config", "config of the experiment"},
+                             {"build", "build of Tenon"},
+                             {"plugin", "compiler"},
+                             {"machine", "description of the machine"}};
   const Json all = subject_json(wanted);
   for (const Part& part : kParts) {
     const std::string got = line.member(part.key).text(), expected = all.member(part.key).text();

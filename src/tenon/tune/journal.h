@@ -17,6 +17,8 @@ struct JournalSubject {
   std::string config;  // sha256 of the config without a mesh rule
   std::string build;   // sha256 of the code that traces and counts
   std::string plugin;  // sha256 of the compiler
+  // sha256 of what results depend on of the chip's description, and of whether arrays may be kept whole.
+  std::string machine;
 };
 
 // A file of JSON lines: the subject, then what was found, each line on disk before the next thing begins. Of a process

@@ -39,7 +39,7 @@ class JournalTest : public ::testing::Test {
       : path_(std::filesystem::temp_directory_path() / ("tenon_journal_" + random_suffix())), remove_(path_) {}
   Journal open() const { return Journal::open(path_, subject_); }
   std::string text() const { return read_file(path_).value(); }
-  JournalSubject subject_{"austen", "cpu:8", 64, "c0ffee", "b", "p"};
+  JournalSubject subject_{"austen", "cpu:8", 64, "c0ffee", "b", "p", "m"};
   std::string path_;
   RemoveAtEnd remove_;
 };
@@ -109,6 +109,9 @@ TEST_F(JournalTest, OfAnotherSubject) {
   other = subject_;
   other.plugin = "q";
   expect(other, "compiler");
+  other = subject_;
+  other.machine = "n";
+  expect(other, "description of the machine");
   EXPECT_EQ(open().size(), 1U);
 }
 

@@ -20,9 +20,10 @@ double processor_seconds() {
   return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
 }
 
-int num_processors() {
+double processors_for(int64_t num_devices) {
   cpu_set_t set;
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+  const int64_t usable = sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+  return static_cast<double>(std::min(usable, num_devices));
 }
 
 }  // namespace tenon

@@ -14,7 +14,8 @@ namespace tenon {
 struct SearchSpace {
   // Mesh axes that devices are spread over: of data, expert, fsdp, seq and model. Others have size 1.
   std::vector<std::string> axes = {"data", "fsdp", "model"};
-  // Names of remat_choices(); empty: as_is, nothing and dots, and but on the CPU attention and dots_offload.
+  // Names of remat_choices(); empty: as_is, nothing and dots; everywhere except on the CPU also attention
+  // and dots_offload.
   std::vector<std::string> remat;
   // Microbatches; empty: the powers of two up to the global batch.
   std::vector<int64_t> accumulation;

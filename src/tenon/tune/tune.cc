@@ -1,6 +1,8 @@
 #include "tenon/tune/tune.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fmt/std.h>
 
 #include <algorithm>
 #include <map>
@@ -10,7 +12,6 @@
 #include "tenon/base/lock_file.h"
 #include "tenon/base/text.h"
 #include "tenon/config/text.h"
-#include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/device_setup.h"
 #include "tenon/tune/calibrate.h"
 #include "tenon/tune/journal.h"
@@ -66,6 +67,14 @@ AotOptions without_compiler(AotOptions options) {
   return options;
 }
 
+// What programs are compiled with, and how what they send is counted. Speeds and memory are looked up anew.
+std::string machine_hash(const Chip& chip, bool allow_replication) {
+  const DeviceSetup& s = chip.setup;
+  return sha256_hex(fmt::format("{:?} {} {} {} {} {} {:?} {} {}", chip.platform, chip.host_devices, s.environment,
+                                s.client_options, s.compile_options, static_cast<int>(aot_way(chip.platform, s)),
+                                s.topology, s.topology_options, allow_replication));
+}
+
 class Search {
  public:
   Search(const Experiment& experiment, const Overrides& overrides, const TuneOptions& options,
@@ -86,7 +95,7 @@ class Search {
     make_rows();
     for (TuneRow& row : rows_) prepare(row);
     drop_doubles();
-    say(fmt::format("{} candidates, {} of them worth compiling", candidates_.size(),
+    say(fmt::format("{} candidates, {} of them worth compiling", rows_.size(),
                     std::count_if(rows_.begin(), rows_.end(), is_open)));
     compile_all();
     if (options_.measure > 0) measure();
@@ -108,9 +117,14 @@ class Search {
   }
 
   JournalSubject subject() const {
-    const std::string plugin = pjrt::Plugin::open(target_.platform).value()->fingerprint().value();
-    return {experiment_.name(),  options_.target, options_.global_batch, sha256_hex(to_toml(experiment_.bare())),
-            build_fingerprint(), plugin};
+    const Chip& chip = compiler_.chip();
+    return {experiment_.name(),
+            options_.target,
+            options_.global_batch,
+            sha256_hex(to_toml(experiment_.bare())),
+            build_fingerprint(),
+            load_plugin(target_.platform, chip.setup)->fingerprint().value(),
+            machine_hash(chip, options_.aot.allow_replication)};
   }
   MachineSpeeds find_speeds() {
     if (target_.name != "cpu") return speeds_of(compiler_.chip(), target_.num_links());
@@ -122,6 +136,7 @@ class Search {
   }
   void make_rows() {
     TuneRow& own = rows_.emplace_back();
+    own.own = true;
     own.label = fmt::format("the experiment's own ({})", experiment_.own_rule());
     for (const Candidate& candidate : candidates_) {
       TuneRow& row = rows_.emplace_back();
@@ -164,7 +179,7 @@ class Search {
     const auto& [pipeline, data, expert, fsdp, seq, model] = config.mesh;
     const Mesh::Sizes sizes{pipeline, data, expert, fsdp, seq, model};
     if (sizes == row.candidate->mesh.sizes() && config.accumulation == row.candidate->accumulation) return;
-    throw Error(ErrorCode::incompatible, "--set or --modify takes back what a mesh rule says")
+    throw Error(ErrorCode::incompatible, "--set, --modify or --also takes back what a mesh rule says")
         .at(row.label)
         .hint("leave out what sets the mesh or accumulation");
   }
@@ -179,6 +194,7 @@ class Search {
       if (!at->second->candidate) {
         drop(*at->second, Drop::same, fmt::format("is {}", row.label));
         at->second = &row;
+        row.own = true;
       } else {
         drop(row, Drop::same, fmt::format("is {}", at->second->label));
       }
@@ -190,16 +206,16 @@ class Search {
     for (TuneRow& row : rows_) {
       if (is_open(row)) order.push_back(&row);
     }
-    // The experiment's own comes first: it is what others are compared with.
+    // The experiment's own comes first: it is what others are compared with, and nothing drops it before it's compiled.
     std::stable_sort(order.begin(), order.end(), [](const TuneRow* a, const TuneRow* b) {
-      if (a->candidate.has_value() != b->candidate.has_value()) return !a->candidate.has_value();
+      if (a->own != b->own) return a->own;
       return a->analysis->guess_s < b->analysis->guess_s;
     });
     int64_t tried = 0;
     for (size_t i = 0; i < order.size(); ++i) {
       TuneRow& row = *order[i];
       if (drop_by_time(row) || drop_by_memory(row)) continue;
-      if (row.candidate && tried == options_.max_candidates) {
+      if (tried == options_.max_candidates) {
         drop(row, Drop::not_tried, fmt::format("{} candidates were compiled before it", tried));
         continue;
       }
@@ -288,18 +304,21 @@ class Search {
     return out;
   }
   void measure() {
+    // What another run measured was on another day.
+    for (TuneRow& row : rows_) {
+      if (row.evaluation) row.evaluation->measured_s.reset();
+    }
     std::vector<TuneRow*> best;
     std::vector<Trainer::Config> configs;
     for (TuneRow* row : best_first()) {
-      row->evaluation->measured_s.reset();  // what another run measured was on another day
       // The experiment's own is measured in any case.
-      if (row->candidate && static_cast<int64_t>(best.size()) >= options_.measure) continue;
+      if (!row->own && static_cast<int64_t>(best.size()) >= options_.measure) continue;
       best.push_back(row);
       configs.push_back(config_of(*row));
     }
     if (best.empty()) return;
     const auto times = measure_steps(configs, Backend::open(options_.target), options_.measure_rounds, progress_);
-    const double processors = std::min<double>(num_processors(), static_cast<double>(target_.num_devices));
+    const double processors = processors_for(target_.num_devices);
     for (size_t i = 0; i < best.size(); ++i) {
       best[i]->evaluation->measured_s = StepTimes::median(times[i].processor) / processors;
       journal_.add(*best[i]->evaluation);

@@ -45,6 +45,7 @@ std::string_view to_string(Drop drop);
 struct TuneRow {
   std::string label;
   std::optional<Candidate> candidate;  // none: the experiment with its own mesh rule, or without
+  bool own = false;                    // that experiment, or the candidate with the same program that stands for it
   RuleModifiers modifiers;
   std::optional<Analysis> analysis;
   std::optional<Evaluation> evaluation;
@@ -69,7 +70,7 @@ struct TuneReport {
 // Analyzes every candidate, compiles them in the order of promise, writes down what came out, and the best as a mesh
 // rule. What a journal in `dir` has isn't compiled again. `progress`, unless empty, gets lines for people. Throws
 // `unsupported` for a target that nothing compiles for, or to measure what isn't a CPU; `incompatible` for a journal of
-// something else; `invalid_argument` where `overrides` take back what a rule says; what enumerate, resolve and plugins
+// something else, and where overrides or modifiers take back what a rule says; what enumerate, resolve and plugins
 // throw.
 TuneReport tune(const Experiment& experiment, const Overrides& overrides, const TuneOptions& options,
                 const std::function<void(const std::string&)>& progress = {});

@@ -38,7 +38,7 @@ std::string format_ranked(const TuneReport& r) {
         !measured ? ""
                   : fmt::format("{:>10}  ", row.evaluation->measured_s ? fmt::format("{:.4g}", row.seconds()) : "");
     out += fmt::format("{:>4}  {}{:>10.4g}  {:>10.4g}  {:<8}  {:>10}  {}\n", i + 1, seconds, row.time.sum(),
-                       row.time.bound, row.time.bound_by, bytes_text(row.evaluation->bytes), row.label);
+                       row.time.bound.seconds(), row.time.bound.by(), bytes_text(row.evaluation->bytes), row.label);
   }
   return out;
 }
@@ -72,9 +72,9 @@ Json row_json(const TuneRow& row) {
     out.push_back({"at_least_s", row.analysis->at_least_s});
   }
   if (row.evaluation && row.evaluation->compiled()) {
-    const Json::Object more{{"estimate_s", row.time.sum()},   {"parts", time_json(row.time)},
-                            {"bound_s", row.time.bound},      {"bound_by", row.time.bound_by},
-                            {"bytes", row.evaluation->bytes}, {"compile_s", row.evaluation->compile_s}};
+    const Json::Object more{{"estimate_s", row.time.sum()},        {"parts", time_json(row.time)},
+                            {"bound_s", row.time.bound.seconds()}, {"bound_by", row.time.bound.by()},
+                            {"bytes", row.evaluation->bytes},      {"compile_s", row.evaluation->compile_s}};
     out.insert(out.end(), more.begin(), more.end());
     if (row.evaluation->measured_s) out.push_back({"measured_s", *row.evaluation->measured_s});
   }
@@ -109,15 +109,24 @@ void TuneReport::require_winner() const {
     });
     return at == dropped.end() ? nullptr : &*at;
   };
+  const bool all_tried = of({Drop::not_tried}) == nullptr;
+  const std::string more = all_tried ? "" : "a larger --max_candidates";
   if (const TuneRow* row = of({Drop::arguments, Drop::too_large, Drop::larger})) {
-    throw Error(ErrorCode::out_of_memory, fmt::format("no candidate fits a device of {}", target))
+    throw Error(
+        ErrorCode::out_of_memory,
+        fmt::format("{} a device of {}", all_tried ? "no candidate fits" : "none of those compiled fits", target))
         .at(row->label)
         .got(row->why)
         .expected(fmt::format("at most {}", bytes_text(memory_limit)))
-        .hint("more devices, a smaller --global_batch, more --accumulation, or --remat nothing");
+        .hint(more + (all_tried ? "" : ", ") +
+              "more devices, a smaller --global_batch, more --accumulation, or --remat nothing");
   }
   if (const TuneRow* row = of({Drop::refused})) {
-    throw Error(ErrorCode::compile, "the compiler takes no candidate").at(row->label).got(row->why);
+    throw Error(ErrorCode::compile,
+                all_tried ? "the compiler takes no candidate" : "the compiler takes none of those that were tried")
+        .at(row->label)
+        .got(row->why)
+        .hint(more);
   }
   const bool undivided = std::all_of(dropped.begin(), dropped.end(),
                                      [](const TuneRow& row) { return !row.candidate || row.drop == Drop::divides; });
@@ -125,7 +134,7 @@ void TuneReport::require_winner() const {
     throw Error(ErrorCode::invalid_argument, "the batch divides over no mesh")
         .at("--global_batch")
         .got(std::to_string(global_batch))
-        .hint(dropped.back().why);
+        .hint(dropped.front().why);
   }
   const TuneRow* row = of({Drop::builds});
   throw Error(ErrorCode::invalid_argument, "no candidate can be built")

@@ -26,8 +26,7 @@ TuneRow ranked(const std::string& label, double seconds) {
   out.evaluation.emplace().bytes = 3 << 20;
   out.time.products = 0.75 * seconds;
   out.time.links = 0.25 * seconds;
-  out.time.bound = 0.75 * seconds;
-  out.time.bound_by = "compute";
+  out.time.bound.compute_s = 0.75 * seconds;
   return out;
 }
 
@@ -93,10 +92,20 @@ TEST(TuneReport, WithoutAWinner) {
     return *error_of([&] { r.require_winner(); });
   };
   EXPECT_EQ(error({row("a", Drop::divides, "7 over 8")}).path(), "--global_batch");
-  EXPECT_THAT(error({row("a", Drop::divides, "7 over 8")}).what(), HasSubstr("7 over 8"));
+  TuneRow own = row("own", Drop::builds, "other words");
+  own.candidate.reset();
+  EXPECT_THAT(error({row("a", Drop::divides, "7 over 8"), own}).what(),
+              AllOf(HasSubstr("7 over 8"), Not(HasSubstr("other words"))));
   EXPECT_EQ(error({row("a", Drop::divides), row("b", Drop::too_large, "9 GiB")}).code(), ErrorCode::out_of_memory);
   EXPECT_EQ(error({row("a", Drop::arguments, "9 GiB")}).code(), ErrorCode::out_of_memory);
+  EXPECT_THAT(error({row("a", Drop::too_large, "9 GiB")}).what(),
+              AllOf(HasSubstr("no candidate fits"), Not(HasSubstr("--max_candidates"))));
+  EXPECT_THAT(error({row("a", Drop::too_large, "9 GiB"), row("b", Drop::not_tried)}).what(),
+              AllOf(HasSubstr("none of those compiled fits"), HasSubstr("a larger --max_candidates, more devices")));
   EXPECT_EQ(error({row("a", Drop::builds, "no tag"), row("b", Drop::refused, "words")}).code(), ErrorCode::compile);
+  EXPECT_THAT(error({row("a", Drop::refused, "words")}).what(), HasSubstr("takes no candidate"));
+  EXPECT_THAT(error({row("a", Drop::refused, "words"), row("b", Drop::not_tried)}).what(),
+              AllOf(HasSubstr("takes none of those that were tried"), HasSubstr("a larger --max_candidates")));
   EXPECT_THAT(error({row("a", Drop::divides), row("b", Drop::builds, "no tag")}).what(), HasSubstr("no tag"));
 }
 

@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -88,6 +89,8 @@ class TuneTest : public ::testing::Test {
 TEST_F(TuneTest, SearchesAndGoesOn) {
   killed_at_ = 3;
   EXPECT_EQ(failure()->code(), ErrorCode::interrupted);
+  // data=4 is what the experiment does anyway, and takes its place as the first.
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("7 candidates, 3 of them"), HasSubstr("1/3  data=4: "), HasSubstr("2/3  ")));
   const std::string before = journal();
   const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
   EXPECT_EQ(lines(before), 1 + 2);  // the subject, two results
@@ -99,15 +102,15 @@ TEST_F(TuneTest, SearchesAndGoesOn) {
   EXPECT_TRUE(journal().starts_with(before));
   EXPECT_EQ(lines(journal()), 1 + 3);
   EXPECT_THAT(said_.front(), HasSubstr("going on from a journal of 2 results"));
-  // data=4 is what the experiment does anyway.
   EXPECT_THAT(labels(report.ranked), UnorderedElementsAre("data=4", "fsdp=4", "data=2,fsdp=2"));
   EXPECT_THAT(labels(report.dropped), Contains("the experiment's own (no mesh rule)"));
   EXPECT_THAT(labels(report.dropped), Contains("fsdp=4 x16"));
   for (size_t i = 0; i < report.ranked.size(); ++i) {
     const TuneRow& row = report.ranked[i];
     EXPECT_GT(row.time.sum(), 0) << row.label;
-    EXPECT_GE(row.time.sum(), row.time.bound) << row.label;
-    EXPECT_GE(row.time.bound, row.analysis->at_least_s) << row.label;
+    EXPECT_EQ(row.own, row.label == "data=4");
+    EXPECT_GE(row.time.sum(), row.time.bound.seconds()) << row.label;
+    EXPECT_GE(row.time.bound.seconds(), row.analysis->at_least_s) << row.label;
     EXPECT_GE(row.evaluation->bytes, row.analysis->least_bytes) << row.label;
     if (i > 0) {
       EXPECT_GE(row.seconds(), report.ranked[i - 1].seconds());
@@ -126,6 +129,9 @@ TEST_F(TuneTest, SearchesAndGoesOn) {
 
   options_.global_batch = 16;
   EXPECT_THAT(failure()->what(), AllOf(HasSubstr("incompatible"), HasSubstr("of another global batch")));
+  options_.global_batch = 8;
+  options_.aot.allow_replication = true;
+  EXPECT_THAT(failure()->what(), HasSubstr("of another description of the machine"));
 }
 
 TEST_F(TuneTest, StopsAtTheLimitAndMeasures) {
@@ -141,12 +147,14 @@ TEST_F(TuneTest, StopsAtTheLimitAndMeasures) {
   overrides_.assignments.push_back("data.path=" + text);
   const TuneReport report = run();
   ASSERT_EQ(report.ranked.size(), 1U);
+  EXPECT_TRUE(report.ranked[0].own) << report.ranked[0].label;
   EXPECT_GT(report.ranked[0].evaluation->measured_s.value_or(0), 0);
   EXPECT_EQ(std::count_if(report.dropped.begin(), report.dropped.end(),
                           [](const TuneRow& row) { return row.drop == Drop::not_tried; }),
             1);
   EXPECT_THAT(journal(), HasSubstr("measured_s"));
   EXPECT_GT(report.speeds.peak(DType::f32), 1e8);
+  EXPECT_LT(report.speeds.peak(DType::bf16), 4 * report.speeds.peak(DType::f32));
   EXPECT_GT(report.speeds.memory, 1e7);
   EXPECT_GT(report.speeds.collective_s, 0);
 }
@@ -200,7 +208,7 @@ TEST_F(TuneTest, Mistakes) {
   options_.dir = dir_ + "/other";
   options_.global_batch = 8;
   overrides_.assignments.push_back("mesh.data=2");
-  expect(ErrorCode::incompatible, "--set or --modify takes back");
+  expect(ErrorCode::incompatible, "--set, --modify or --also takes back");
 }
 
 }  // namespace

@@ -47,11 +47,12 @@ std::string literal_regex(std::string_view text) {
 }
 
 std::string instance_name(const AotTarget& target, const ChipTable& chips) {
-  if (target.platform == "cuda" || target.platform == "rocm") {
-    return fmt::format("gpu-{}-{}", target.name, target.num_devices);
-  }
-  if (target.platform != "tpu") return fmt::format("{}-{}", target.name, target.num_devices);
-  const int64_t of_slice = target.num_devices / target.num_slices / chips.find(target.name).devices_per_chip;
+  if (target.name == "cpu") return fmt::format("cpu-{}", target.num_devices);
+  const Chip& chip = chips.find(target.name);
+  const bool is_gpu = target.platform == "cuda" || target.platform == "rocm";
+  if (chip.setup.has_mesh_rules() || (!is_gpu && target.platform != "tpu")) return chip.instance(target.num_devices);
+  if (is_gpu) return fmt::format("gpu-{}-{}", target.name, target.num_devices);
+  const int64_t of_slice = target.num_devices / target.num_slices / chip.devices_per_chip;
   const bool by_core = target.name == "v4" || target.name == "v5p" || target.name == "tpu7x";
   const std::string slices = target.num_slices > 1 ? fmt::format("-{}", target.num_slices) : "";
   return fmt::format("tpu-{}-{}{}", target.name, by_core ? 2 * of_slice : of_slice, slices);
@@ -64,6 +65,10 @@ TunedExperiment::TunedExperiment(const Experiment& experiment, Overrides overrid
       batch_path_(batch_path(experiment)),
       global_batch_(global_batch) {
   if (!overrides_.instance) overrides_.instance = instance_name(target, chips);
+  if (target.name != "cpu") {
+    const Chip& chip = chips.find(target.name);
+    if (chip.setup.has_mesh_rules()) overrides_.device = std::make_shared<const Chip>(chip);
+  }
   overrides_.assignments.push_back(fmt::format("{}={}", batch_path_, global_batch));
   std::string report;
   by_own_rule_ = checked(overrides_, &report);

@@ -77,6 +77,35 @@ TEST_F(TunedExperimentTest, TheFileGivesTheSameConfig) {
   EXPECT_TRUE(diff(e.by_own_rule(), e.by_file(path)).empty());
 }
 
+// A chip's own rules act where the experiment has none for it, and a candidate's takes their place.
+TEST_F(TunedExperimentTest, RulesOfADescribedChip) {
+  const char* text = R"(
+[z1]
+platform = "cpu"
+memory_gib = 1.0
+memory_source = "invented"
+memory_gb_s = 1.0
+bandwidth_source = "invented"
+tflops = { bf16 = 0.001 }
+tflops_source = "invented"
+link_gb_s = 1.0
+link_source = "invented"
+host_devices = 4
+network_gb_s = 0.5
+network_source = "invented"
+[[z1.mesh_rules]]
+instance = "cpu-z1-.*"
+modifiers = [{ type = "SetMesh", mesh = { data = 1, fsdp = -1, model = 2 } }]
+)";
+  const ChipTable chips = ChipTable::builtin().with(ChipTable::parse(text, "z1.toml").value());
+  const TunedExperiment e(experiments_.find("austen_tiny"), {}, AotTarget::parse("z1:4", chips), 8, chips);
+  EXPECT_EQ(e.instance(), "cpu-z1-4");
+  EXPECT_EQ(e.own_rule(), "mesh rule 0 of device z1");
+  EXPECT_EQ(e.by_own_rule().mesh.model, 2);
+  EXPECT_EQ(e.bare().mesh.model, 1);
+  EXPECT_EQ(e.by_rule({R"({type = "SetMesh", mesh = {data = 4}})"}).mesh.model, 1);
+}
+
 TEST_F(TunedExperimentTest, NamesOfMachines) {
   const auto name = [](const char* target) { return instance_name(AotTarget::parse(target)); };
   EXPECT_EQ(name("cpu:8"), "cpu-8");
@@ -86,6 +115,7 @@ TEST_F(TunedExperimentTest, NamesOfMachines) {
   EXPECT_EQ(name("v5e:16x16*2"), "tpu-v5e-256-2");
   EXPECT_EQ(name("v4:2x2x1"), "tpu-v4-8");
   EXPECT_EQ(name("tpu7x:2x2x1"), "tpu-tpu7x-8");
+  EXPECT_EQ(name("trn2:1x16"), "neuron-trn2-16");
   EXPECT_EQ(literal_regex("a.b"), "a\\.b");
 }
 
