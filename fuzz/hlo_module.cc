@@ -3,6 +3,7 @@
 
 #include "fuzz.h"
 #include "tenon/aot/collectives.h"
+#include "tenon/aot/cpu_workspace.h"
 #include "tenon/aot/hlo_traffic.h"
 #include "tenon/aot/hlo_work.h"
 #include "tenon/aot/liveness.h"
@@ -36,6 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   must(count_memory_traffic(*module) >= 0, "nothing is read backwards");
   must(count_work(*module).instructions >= 0, "nothing is undone");
+  must(cpu_workspace(*module, 4, 8) > 0, "libraries take something");
   must(find_peak(*module).bytes >= 0, "memory isn't negative");
   return 0;
 }

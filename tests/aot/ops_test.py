@@ -17,6 +17,11 @@ REFUSED = {
 
 
 class Ops(unittest.TestCase):
+    def setUp(self):
+        plugin = os.environ.get("TENON_PLUGIN_PATH")
+        if plugin and not os.path.exists(plugin):
+            self.skipTest(f"there is no {plugin}: run scripts/setup --target cuda,cuda-0.11")
+
     def test_all_compile(self):
         command = [COMMAND, "backend", "check", PLATFORM, "--target", TARGET, "--timeout_s", "600", "--json"]
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, encoding="utf-8")

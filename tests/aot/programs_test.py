@@ -1,7 +1,5 @@
 """Golden programs: the compilers make the same of experiments as when scripts/update_programs wrote tests/aot/programs."""
 
-import importlib.machinery
-import importlib.util
 import os
 import pathlib
 import subprocess
@@ -10,14 +8,11 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SCRIPT = ROOT / "scripts" / "update_programs"
+sys.path.insert(0, str(ROOT / "tests" / "scripts"))
 
+import loading  # noqa: E402
 
-def load_script():
-    sys.path.insert(0, str(SCRIPT.parent))
-    loader = importlib.machinery.SourceFileLoader("update_programs", str(SCRIPT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("update_programs", loader))
-    loader.exec_module(module)
-    return module
+update_programs = loading.load("update_programs")
 
 
 class Programs(unittest.TestCase):
@@ -29,15 +24,14 @@ class Programs(unittest.TestCase):
             self.skipTest(done.stdout)
 
     def test_there_is_a_pair_for_each_file(self):
-        script = load_script()
-        names = {row.name for row in script.read_rows(script.PAIRS)}
+        names = {row.name for row in update_programs.read_rows(update_programs.PAIRS)}
         self.assertGreaterEqual(len(names), 20)
         self.assertEqual({path.stem for path in (ROOT / "tests/aot/programs").glob("*.json")}, names)
 
     def test_what_changed_is_told(self):
         row = {"kind": "all-gather", "axes": "fsdp", "group_size": 4, "count": 2, "bytes": 100}
         old = {"arguments": "x", "program_hash": "a", "flops": 1.0, "temporaries": 1000, "collectives": [row]}
-        differences = load_script().differences
+        differences = update_programs.differences
         self.assertEqual(list(differences(old, {**old, "temporaries": 1020})), [])
         self.assertEqual(len(list(differences(old, {**old, "temporaries": 1021}))), 1)
         self.assertEqual(len(list(differences(old, {**old, "program_hash": "b", "flops": 2.0}))), 2)

@@ -50,12 +50,19 @@ class AotWithoutPlugins(CommandTest):
 
     def test_writing_text(self):
         options = ["--program", "generate", "--rows", "2", "--prompt_tokens", "16", "--max_length", "64", "--json"]
-        report = json.loads(self.check(run("aot", "austen_tiny", "--target", "cpu:2", "--set", "mesh.model=2", *options)).stdout)
+        command = ["aot", "austen_tiny", "--target", "cpu:2", "--set", "mesh.model=2", *options]
+        report = json.loads(self.check(run(*command)).stdout)
         self.assertEqual(set(report), {"prefill", "decode"})
         self.assertGreater(report["prefill"]["flops"]["step"], 8 * report["decode"]["flops"]["step"])
         self.assertGreater(report["decode"]["bytes"]["own_account"]["cache"], 0)
+        half = json.loads(self.check(run(*command, "--set", "model.param_dtype=bf16")).stdout)
+        whole, halved = (each["decode"]["bytes"]["own_account"]["parameters"] for each in (report, half))
+        self.assertEqual(2 * halved, whole)
         self.check_error(run("aot", "austen_tiny", "--target", "cpu", "--program", "x"), 2, "train or generate")
         self.check_error(run("aot", "austen_tiny", "--target", "cpu", *options[:2], "--rows", "0"), 2, "--rows")
+        short = ["--prompt_tokens", "64", "--max_length", "64"]
+        self.check_error(run("aot", "austen_tiny", "--target", "cpu", *options[:4], *short), 2, "room behind its prompt")
+        self.check_error(run("aot", "digits", "--target", "cpu", *options), 2, "can't write text")
 
     def test_nothing_compiles_for_this_chip(self):
         done = self.check(run("aot", "llama2_7b", "--target", "trn2:64x16"))

@@ -7,8 +7,6 @@
 namespace tenon {
 namespace {
 
-double over(double amount, double speed) { return speed > 0 ? amount / speed : 0; }
-
 std::array<std::pair<std::string_view, double>, 4> parts_of(const StepBound& b) {
   return {{{"compute", b.compute_s}, {"memory", b.memory_s}, {"links", b.link_s}, {"network", b.network_s}}};
 }

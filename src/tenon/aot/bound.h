@@ -8,6 +8,9 @@
 
 namespace tenon {
 
+// Seconds for an amount at a speed; 0 where the speed isn't known.
+inline double over(double amount, double speed) { return speed > 0 ? amount / speed : 0; }
+
 // What one device does in a step.
 struct StepWork {
   FlopCount flops;

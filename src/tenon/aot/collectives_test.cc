@@ -129,6 +129,12 @@ TEST(Collectives, TripsByTheCondition) {
   const size_t condition = add_computation(
       module, {hlo("parameter", carry), hlo_member(carry, 0, 0), limit, hlo("compare", f32({}), {1, 2})});
   EXPECT_EQ(trips_of(module, hlo_loop(carry, 0, body, condition, std::nullopt)), 12);
+  const size_t caller =
+      add_computation(module, {hlo("parameter", carry), hlo("fusion", f32({}), {0}, "", {condition})});
+  EXPECT_EQ(trips_of(module, hlo_loop(carry, 0, body, caller, std::nullopt)), 12);
+  limit.integer = -1;
+  const size_t never = add_computation(module, {hlo("parameter", carry), limit, hlo("compare", f32({}), {0, 1})});
+  EXPECT_EQ(trips_of(module, hlo_loop(carry, 0, body, never, std::nullopt)), std::nullopt);
   module.computations[condition].instructions.push_back(limit);
   module.computations[condition].instructions.back().integer = 3;
   EXPECT_EQ(trips_of(module, hlo_loop(carry, 0, body, condition, std::nullopt)), std::nullopt);

@@ -24,6 +24,15 @@ TEST(CpuWorkspace, OfTheThreeLargestProductsOfAComputation) {
   EXPECT_EQ(cpu_workspace(module, 1, 2), kRuntime + 4 * (64 + 16) * 640);
 }
 
+TEST(CpuWorkspace, WhateverSizesAProgramNames) {
+  constexpr int64_t kHuge = int64_t{1} << 60;
+  pjrt::HloModule module;
+  const pjrt::HloShape huge = f32({kHuge, kHuge, kHuge, kHuge});
+  add_computation(module, {hlo("parameter", huge), hlo("dot", huge, {0}), hlo("dot", huge, {0, 0}),
+                           hlo("custom-call", huge, {0, 0, 0})});
+  EXPECT_GT(cpu_workspace(module, 1, 2), kRuntime);
+}
+
 TEST(CpuWorkspace, ThreadsKeepRoomForAttention) {
   pjrt::HloModule module;
   // [B,K,S,H]: 100 keys are two blocks of 64.

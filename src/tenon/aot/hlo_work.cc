@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <string_view>
+#include <vector>
 
 #include "tenon/aot/collectives.h"
 #include "tenon/aot/hlo_runs.h"
@@ -34,12 +34,18 @@ bool is_product(const HloInstruction& i) {
   return i.opcode == "dot" || i.opcode == "convolution" || i.opcode == "custom-call";
 }
 
-// An instruction that is a product, or a fusion that has one in it.
-bool has_product(const HloModule& module, const HloInstruction& i) {
-  if (is_product(i)) return true;
-  if (i.opcode != "fusion" || i.called.empty()) return false;
-  const std::vector<HloInstruction>& inner = module.computations[i.called[0]].instructions;
-  return std::any_of(inner.begin(), inner.end(), is_product);
+// An instruction that is a product, or a fusion of a computation that has one.
+bool has_product(const HloInstruction& i, const std::vector<bool>& with_product) {
+  return is_product(i) || (i.opcode == "fusion" && !i.called.empty() && with_product[i.called[0]]);
+}
+
+// Of each computation whether it has one, fusions within fusions included. Callees come first.
+std::vector<bool> find_products(const HloModule& module) {
+  std::vector<bool> out;
+  for (const HloComputation& c : module.computations) {
+    out.push_back(std::ranges::any_of(c.instructions, [&](const HloInstruction& i) { return has_product(i, out); }));
+  }
+  return out;
 }
 
 }  // namespace
@@ -47,6 +53,7 @@ bool has_product(const HloModule& module, const HloInstruction& i) {
 HloWork count_work(const HloModule& module) {
   const HloRuns runs = count_runs(module);
   const std::set<size_t> inner = inner_computations(module);
+  const std::vector<bool> with_product = find_products(module);
   HloWork out;
   for (size_t c = 0; c < module.computations.size(); ++c) {
     const HloComputation& computation = module.computations[c];
@@ -64,7 +71,7 @@ HloWork count_work(const HloModule& module) {
       }
       const double bytes = times * traffic_of(module, computation, i);
       if (bytes == 0) continue;
-      (has_product(module, i) ? out.product_bytes : out.other_bytes) += bytes;
+      (has_product(i, with_product) ? out.product_bytes : out.other_bytes) += bytes;
       out.instructions += times;
     }
   }

@@ -38,6 +38,15 @@ TEST(HloWork, CountsWhatALoopDoes) {
   EXPECT_EQ(work.instructions, 5 * 3);
 }
 
+TEST(HloWork, ProductsOfFusionsWithinFusions) {
+  pjrt::HloModule module;
+  size_t called = add_computation(module, {hlo("parameter", f32({4, 4})), dot({4, 4}, {0, 0}, {1})});
+  called = add_computation(module, {hlo("parameter", f32({4, 4})), hlo("fusion", f32({4, 4}), {0}, "", {called})});
+  add_computation(module, {hlo("parameter", f32({4, 4})), hlo("fusion", f32({4, 4}), {0}, "", {called})});
+  EXPECT_EQ(count_work(module).product_bytes, 2 * 64.0);
+  EXPECT_EQ(count_work(module).other_bytes, 0);
+}
+
 TEST(HloWork, TwoDimensionsSummedOver) {
   pjrt::HloModule module;
   pjrt::HloShape half = f32({2, 3, 5});

@@ -135,7 +135,7 @@ std::string format_report(const StepReport& r) {
   if (r.compiled) {
     out += format_collectives(r);
     for (const pjrt::CompilerWarning& w : r.compiled->warnings) {
-      out += fmt::format("warning:{}: {}\n", w.op.empty() ? "" : " at " + w.op, w.text);
+      out += fmt::format("warning: {}{}\n", w.op.empty() ? "" : "at " + w.op + ": ", w.text);
     }
     out += format_memory(r) + format_attribution(r);
   } else {

@@ -120,6 +120,24 @@ TEST(StepReport, SaysWhatIsNotKnown) {
   EXPECT_THROW(r.require_fit(), Error);
 }
 
+TEST(StepReport, SaysWhatElseThereIs) {
+  StepReport r = sample();
+  r.workspace = 4096;
+  r.compiled->memory.host_temporary = 5120;
+  r.compiled->warnings = {{"", "slow"}};
+  r.peak->buffers.clear();
+  for (int64_t i = 1; i <= 9; ++i)
+    r.peak->buffers.push_back({i, "m" + std::to_string(i) + "/dot", BufferRole::temporary});
+  const std::string text = format_report(r);
+  EXPECT_THAT(text, HasSubstr("  workspace       4.0 KiB  of libraries and kernels, by our own account\n"));
+  EXPECT_THAT(text, HasSubstr("  on the host     5.0 KiB\n"));
+  EXPECT_THAT(text, HasSubstr("\nwarning: slow\n"));
+  // Optimizer, parameters and six more.
+  EXPECT_THAT(text, HasSubstr("  m4\nFLOPs of a step"));
+  r.peak.reset();
+  EXPECT_THAT(format_report(r), HasSubstr("  temporaries: the plugin doesn't show its program\n"));
+}
+
 // The value at keys of objects within objects.
 const Json& at(const Json& json, std::initializer_list<const char*> keys) {
   const Json* value = &json;
@@ -150,6 +168,16 @@ TEST(StepReport, AsJson) {
   EXPECT_EQ(json.member("compile_s").number(), 1.25);
   EXPECT_EQ(at(json, {"bound", "links_s"}).number(), 0);
   EXPECT_EQ(at(json, {"bound", "network_s"}).number(), 0);
+  EXPECT_EQ(reports_json({r}), report_json(r));
+  r.compiled->warnings = {{"decoder/add", "slow"}};
+  r.kernels = {{.kernel = "attention", .path = "top", .implementation = "", .refusals = {}, .count = 2}};
+  r.workspace = 1;
+  r.host_bytes = 2;
+  const Json more = Json::parse(report_json(r)).value();
+  EXPECT_EQ(more.list("warnings").at(0).text(), "\"decoder/add: slow\"");
+  EXPECT_EQ(more.list("kernels").at(0).text(), "\"top: attention x2 by ordinary ops\"");
+  EXPECT_EQ(at(more, {"bytes", "workspace"}).integer(), 1);
+  EXPECT_EQ(at(more, {"bytes", "host_arguments"}).integer(), 2);
   r.collectives.reset();  // the plugin doesn't show its program
   const Json hidden = Json::parse(report_json(r)).value();
   EXPECT_EQ(hidden.member("collectives").text(), "null");

@@ -97,8 +97,8 @@ TEST(DeviceSetup, MistakesAreAtTheirLine) {
   expect(platform("topology = { nam = \"x\" }\n"), ErrorCode::unknown_name, "folder/f.toml:14", "did you mean name?");
   expect(platform("aot = \"none\"\ntopology = { name = \"x\" }\n"), ErrorCode::invalid_argument, "folder/f.toml:15",
          "in the place of `aot`");
-  expect(platform("topology = { name = \"x\" }\naot = \"none\"\n"), ErrorCode::invalid_argument,
-         "folder/f.toml:", "in the place of `aot`");
+  expect(platform("topology = { name = \"x\" }\naot = \"none\"\n"), ErrorCode::invalid_argument, "folder/f.toml:14",
+         "in the place of `aot`");
   expect(platform("mesh_rules = 3\n"), ErrorCode::wrong_type, "folder/f.toml:14", "not a list");
 }
 
