@@ -54,11 +54,14 @@ class DeviceCheck(unittest.TestCase):
         self.tenon.write_text(TENON)
         self.tenon.chmod(0o755)
 
-    def check(self, *options, status=0, **env):
+    def run_script(self, *options, status=0, **env):
         command = [SCRIPT, "--tenon", self.tenon, "--out", self.folder / "out", *options]
         done = subprocess.run(command, capture_output=True, encoding="utf-8", env={**os.environ, **env}, timeout=60)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done.stdout
+        return done
+
+    def check(self, *options, **settings):
+        return self.run_script(*options, **settings).stdout
 
     def results(self):
         return json.loads((self.folder / "out" / "device_check.json").read_text())
@@ -100,6 +103,9 @@ class DeviceCheck(unittest.TestCase):
     def test_another_kernel_or_other_losses_are_failures(self):
         text = self.check("--only", "^124m-compiler|^124m$", status=1, FAKE_DRIFT="1")
         self.assertRegex(text, r"(?m)^124m-compiler .* FAILED: losses differ by 5\.0e-01 from 124m \(limit 2e-2\)$")
+        self.assertRegex(text, r"(?m)^124m-compiler +12346 +45\.7 % +8\.000 GiB +6\.000 GiB +0\.750  FAILED")
+        part = self.results()["parts"][1]
+        self.assertEqual((part["done"], part["measured"]["rate"]), (False, 12345.6))
         self.tenon.write_text(TENON.replace('kernel = "cudnn_attention"', 'kernel = "ordinary ops (cudnn: old)"'))
         text = self.check("--only", "^124m$", status=1)
         self.assertIn("FAILED: attention isn't by cudnn_attention: ", text)
@@ -117,6 +123,8 @@ class DeviceCheck(unittest.TestCase):
         self.assertRegex(text, r"(?m)^1b +- .*  FAILED: plugin at x\.so: ")
         self.assertTrue(text.endswith("\ndevice_check: 5 of 6 parts done without a device, for h100; failed: 1b\n"), text)
         self.assertIsNone(self.results()["device"])
+        text = self.check("--predict", "h100", "--only", "^3b$", status=1, FAKE_FAIL="aot")
+        self.assertRegex(text, r"(?m)^3b .* FAILED: ended by signal 9; ")
 
     def test_losses_that_were_carried_along(self):
         script = self.folder / "device_check"
@@ -140,6 +148,8 @@ class DeviceCheck(unittest.TestCase):
         for options in (["--steps", "0"], ["--steps"], ["--speed"], ["--only", "7b"], ["--tenon", "/none"]):
             with self.subTest(options):
                 self.check(*options, status=2)
+        done = self.run_script("--predict", "h100", "--only", "losses", status=2)
+        self.assertIn("--only losses: no such part is predicted: 124m ", done.stderr)
 
     def test_a_program_that_needs_other_libraries_is_not_packed(self):
         program = self.folder / "tenon_portable"

@@ -31,6 +31,11 @@ def compiled(**bound):
     return report
 
 
+def format_table(title, rows):
+    """Of all rows of a table."""
+    return paper_tables.format_table(title, rows, rows[0])
+
+
 def cells(text, number=0):
     """Of a table's row, which comes behind a title, an empty line and two lines of headings."""
     return [cell.strip() for cell in text.splitlines()[4 + number].strip("|").split("|")]
@@ -39,7 +44,7 @@ def cells(text, number=0):
 class Tables(unittest.TestCase):
     def test_training(self):
         settings = row(table="training: x", notes={"step_s": "1.4", "mfu": "54.2"})
-        made = cells(paper_tables.format_table("training: x", [(settings, {"report": REPORT})]))
+        made = cells(format_table("training: x", [(settings, {"report": REPORT})]))
         # 6.607e9 parameters meet a token in products; attention takes 12 x 32 layers x 4096 x 4096 FLOPs of it.
         tokens, peak = 1024 * 4096, 256 * 989.4e12
         parameters, attention = 6 * 6_607_077_376 * tokens, 12 * 32 * 4096 * 4096 * tokens
@@ -58,21 +63,28 @@ class Tables(unittest.TestCase):
         self.assertEqual(paper_tables.memory(report), "20 GiB of 79.1 GiB: doesn't fit")
         report.update(compiled=False, refused="used 99 of 79", bound=None, bound_s=None)
         self.assertEqual(paper_tables.memory(report), "doesn't fit, says the compiler")
-        made = cells(paper_tables.format_table("sweep: x", [(row(table=""), {"report": report})]))
+        made = cells(format_table("sweep: x", [(row(table=""), {"report": report})]))
         self.assertEqual(made[3:7], ["?", "? · ? · ? · ?", "?", "?"])
 
     def test_scaling(self):
         one = compiled(compute_s=2.0, memory_s=1.0, links_s=1.0, network_s=0.0)
         two = compiled(compute_s=2.0, memory_s=1.0, links_s=1.0, network_s=4.0)
         rows = [(row(table="", notes={"mfu": "60"}), {"report": one}), (row(table="", notes={"mfu": "45"}), {"report": two})]
-        text = paper_tables.format_table("scaling: Of a model", rows)
+        text = format_table("scaling: Of a model", rows)
         self.assertTrue(text.startswith("### Of a model\n"))
         speed = f"{1024 * 4096 / 2 / 256:,.0f}"
         self.assertEqual(cells(text)[3:], ["2 s, compute", "2 · 1 · 1 · 0", speed, "100.0 %", "100.0 %", "60 %, 100.0 %", "61 s"])
         self.assertEqual(cells(text, 1)[6:9], ["50.0 %", "50.0 %", "45 %, 75.0 %"])
         rows[1][1]["report"] = compiled(compute_s=2.0, memory_s=1.0, links_s=1.0, network_s=1.0)
-        text = paper_tables.format_table("scaling: Of a model", rows)
+        text = format_table("scaling: Of a model", rows)
         self.assertEqual(cells(text, 1)[6:8], ["100.0 %", "80.0 %"])
+
+    def test_efficiency_is_by_the_first_row_of_all(self):
+        rows = [(row(table="", notes=notes), {"report": compiled()}) for notes in ({}, {"mfu": "45"})]
+        told = [cells(paper_tables.format_table("scaling: x", rows, (row(table="", notes={"mfu": "60"}), None)), n) for n in (0, 1)]
+        self.assertEqual([each[6:9] for each in told], [["?", "?", "-"], ["?", "?", "45 %, 75.0 %"]])
+        told = [cells(format_table("scaling: x", rows), n) for n in (0, 1)]
+        self.assertEqual([each[8] for each in told], ["-", "45 %, ?"])
 
     def test_inference(self):
         arguments = ["--rows", "4", "--set", "model.param_dtype=bf16"]
@@ -80,13 +92,13 @@ class Tables(unittest.TestCase):
         decode["bound"]["by"] = "memory"
         both = {"report": {"prefill": prefill, "decode": decode}}
         settings = row(table="", notes={"ttft_ms": "40.1", "tpot_ms": "9.1"}, arguments=arguments)
-        made = cells(paper_tables.format_table("inference: x", [(settings, both)]))
+        made = cells(format_table("inference: x", [(settings, both)]))
         expected = ["4, bf16", "20 GiB; 20 GiB", "40 ms, compute", "2.5 ms, memory", "40.1 ms, 9.1 ms", "61 s; 61 s"]
         self.assertEqual(made[1:], expected)
 
     def test_rows_that_failed_show_why(self):
         failed = {"failed": "SetMesh: 1 change\nerror: compile at decoder:\n  a | b " + 400 * "x"}
-        text = paper_tables.format_table("training: x", [(row(table=""), failed), (row(table=""), failed)])
+        text = format_table("training: x", [(row(table=""), failed), (row(table=""), failed)])
         self.assertIn("| error: compile at decoder: a \\| b xxx", text)
         self.assertIn("xxx… |  |", text)
         for words, shown in (("SetMesh: 1 change\nended by signal 9", "ended by signal 9"), ("", "nothing was said")):
