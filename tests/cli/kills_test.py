@@ -9,7 +9,7 @@ import time
 from support import CommandTest, metrics, start, tensors
 
 KILLS, SAVE_EVERY = int(os.environ["TENON_KILLS"]), 5
-STEPS = (f"max_steps={24 * KILLS}", f"save_every_n_steps={SAVE_EVERY}", "eval_every_n_steps=0", "keep.last_n=2")
+STEPS = (f"max_steps={240 + 24 * KILLS}", f"save_every_n_steps={SAVE_EVERY}", "eval_every_n_steps=0", "keep.last_n=2")
 
 
 def saved(directory):

@@ -153,11 +153,6 @@ class Schedule {
     return equal(place, full_like(place, static_cast<double>(stage)));
   }
 
-  static ValueMap mapped(const std::vector<ValueId>& from, const Tensors& to) {
-    ValueMap out;
-    for (size_t i = 0; i < to.size(); ++i) out.set(from[i], to[i]);
-    return out;
-  }
   StageOutput layers(const Tensor& place, const Tensor& microbatch, const Tensors& arrays, const Tensors& carry,
                      const Tensors& outside) const {
     Tensors args{microbatch, place * static_cast<double>(layers_)};
@@ -327,13 +322,7 @@ class Schedule {
     }
     const auto body = [&](const DeviceArrays& t) {
       DeviceArrays out;
-      for (size_t i = 1; i < t.own.size(); ++i) {
-        Dims sizes = t.own[i].dims();
-        sizes[0] = microbatches_;
-        Tensors from(sizes.size(), zeros_like(t.own[0]));
-        from[0] = t.own[0];
-        out.own.push_back(dynamic_slice(t.own[i], from, sizes));
-      }
+      for (size_t i = 1; i < t.own.size(); ++i) out.own.push_back(entries_from(t.own[i], t.own[0], microbatches_));
       return out;
     };
     return on_devices(mesh_, in, steady.size(), 0, body).own;

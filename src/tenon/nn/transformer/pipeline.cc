@@ -37,11 +37,7 @@ Tensors manual_with_captures(const Mesh& mesh, const Tensors& inputs, const std:
   return manual(mesh, all, specs, out_specs,
                 [&](const Tensors& args) {
                   const auto first = args.begin() + static_cast<int64_t>(inputs.size());
-                  ValueMap outside;
-                  for (size_t i = 0; i < part.outside().size(); ++i) {
-                    outside.set(part.outside()[i], args[inputs.size() + i]);
-                  }
-                  return part({args.begin(), first}, outside);
+                  return part({args.begin(), first}, mapped(part.outside(), {first, args.end()}));
                 },
                 {kPipelineAxis});
 }
@@ -117,13 +113,9 @@ class Pipeline {
   }
   // Of all steps [steps, layers, …], those in which the device had something to do.
   Tensor collected(const Tensor& stage, const Tensor& made) const {
-    Dims sizes = made.dims();
-    sizes[0] = microbatches_ * rounds_;
-    Tensors from(sizes.size(), zeros_like(stage));
-    from[0] = stage;
     Dims shape{rounds_, 1, microbatches_};
-    shape.insert(shape.end(), sizes.begin() + 1, sizes.end());
-    return reshape(dynamic_slice(made, from, sizes), shape);
+    shape.insert(shape.end(), made.dims().begin() + 1, made.dims().end());
+    return reshape(entries_from(made, stage, microbatches_ * rounds_), shape);
   }
 
   int64_t stages_, microbatches_, rounds_, layers_, steps_;

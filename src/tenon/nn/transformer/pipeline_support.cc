@@ -39,6 +39,21 @@ Tensor choose(const Tensor& condition, const Tensor& yes, const Tensor& no) {
   return select(broadcast_to(condition, yes.dims()), yes, no);
 }
 
+Tensor entries_from(const Tensor& x, const Tensor& start, int64_t count) {
+  Dims sizes = x.dims();
+  sizes[0] = count;
+  std::vector<Tensor> from(sizes.size(), zeros_like(start));
+  from[0] = start;
+  return dynamic_slice(x, from, sizes);
+}
+
+ValueMap mapped(const std::vector<ValueId>& from, const std::vector<Tensor>& to) {
+  check(from.size() == to.size(), "a tensor for each value");
+  ValueMap out;
+  for (size_t i = 0; i < to.size(); ++i) out.set(from[i], to[i]);
+  return out;
+}
+
 std::vector<Tensor> Repeatable::operator()(const std::vector<Tensor>& args, const ValueMap& outside) const {
   const RegionInfo& info = trace_.region(region_);
   check(args.size() == info.params.size(), "one argument for each parameter of a region");

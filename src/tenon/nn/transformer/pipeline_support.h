@@ -23,6 +23,12 @@ Tensor clamped(const Tensor& x, int64_t last);
 // One of two arrays by a scalar i1.
 Tensor choose(const Tensor& condition, const Tensor& yes, const Tensor& no);
 
+// `count` of `x`'s entries along its first dimension, from `start` (i32) on.
+Tensor entries_from(const Tensor& x, const Tensor& start, int64_t count);
+
+// Each of `to` in the place of the value beside it.
+ValueMap mapped(const std::vector<ValueId>& from, const std::vector<Tensor>& to);
+
 // A closed region of the trace, that it may use values from outside of; run again elsewhere on others in their place.
 class Repeatable {
  public:
