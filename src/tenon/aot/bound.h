@@ -8,8 +8,8 @@
 
 namespace tenon {
 
-// Seconds for an amount at a speed; 0 where the speed isn't known.
-inline double over(double amount, double speed) { return speed > 0 ? amount / speed : 0; }
+// a / b; 0 where b is 0: a speed that isn't known, no time.
+inline double ratio_or_zero(double a, double b) { return b > 0 ? a / b : 0; }
 
 // What one device does in a step.
 struct StepWork {

@@ -76,7 +76,7 @@ Analysis analyze(const StepReport& traced, const Trainer::Config& config, const 
   const int64_t linked = target.platform != "cpu" && target.host_devices > 0 ? target.host_devices
                                                                              : target.num_devices / target.num_slices;
   const Sent sent = sent_by(config, traced.mesh, parameter_bytes, layers, linked);
-  out.guess_s = out.at_least_s + over(sent.links, speeds.links) + over(sent.network, speeds.network);
+  out.guess_s = out.at_least_s + ratio_or_zero(sent.links, speeds.links) + ratio_or_zero(sent.network, speeds.network);
   return out;
 }
 

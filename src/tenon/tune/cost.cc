@@ -96,14 +96,15 @@ MachineSpeeds speeds_of(const Chip& chip, int64_t num_links) {
 StepTime time_step(const StepCounts& counts, const MachineSpeeds& speeds) {
   StepTime out;
   double products = 0;
-  for (const auto& [dtype, flops] : counts.products) products += over(flops, speeds.peak(dtype));
-  out.products = std::max(products, over(counts.product_bytes, speeds.memory));
-  out.other = over(counts.other_bytes, speeds.memory);
-  out.links = over(counts.link_bytes, speeds.links);
-  out.network = over(counts.network_bytes, speeds.network);
+  for (const auto& [dtype, flops] : counts.products) products += ratio_or_zero(flops, speeds.peak(dtype));
+  out.products = std::max(products, ratio_or_zero(counts.product_bytes, speeds.memory));
+  out.other = ratio_or_zero(counts.other_bytes, speeds.memory);
+  out.links = ratio_or_zero(counts.link_bytes, speeds.links);
+  out.network = ratio_or_zero(counts.network_bytes, speeds.network);
   out.collectives = counts.collectives * speeds.collective_s;
   out.instructions = counts.instructions * speeds.instruction_s;
-  out.bound = {products, over(counts.product_bytes + counts.other_bytes, speeds.memory), out.links, out.network};
+  out.bound = {products, ratio_or_zero(counts.product_bytes + counts.other_bytes, speeds.memory), out.links,
+               out.network};
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "tenon/data/dataset.h"
 #include "tenon/experiments/austen.h"
 #include "tenon/ir/testing/errors.h"
+#include "tenon/runtime/testing/chip_text.h"
 
 namespace tenon {
 namespace {
@@ -79,21 +80,7 @@ TEST_F(TunedExperimentTest, TheFileGivesTheSameConfig) {
 
 // A chip's own rules act where the experiment has none for it, and a candidate's takes their place.
 TEST_F(TunedExperimentTest, RulesOfADescribedChip) {
-  const char* text = R"(
-[z1]
-platform = "cpu"
-memory_gib = 1.0
-memory_source = "invented"
-memory_gb_s = 1.0
-bandwidth_source = "invented"
-tflops = { bf16 = 0.001 }
-tflops_source = "invented"
-link_gb_s = 1.0
-link_source = "invented"
-host_devices = 4
-network_gb_s = 0.5
-network_source = "invented"
-[[z1.mesh_rules]]
+  const std::string text = std::string("[z1]\nplatform = \"cpu\"\n") + kChipSpeeds + R"([[z1.mesh_rules]]
 instance = "cpu-z1-.*"
 modifiers = [{ type = "SetMesh", mesh = { data = 1, fsdp = -1, model = 2 } }]
 )";
