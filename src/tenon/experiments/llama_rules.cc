@@ -6,44 +6,20 @@
 // AXLearn's default keeps the products of attention. Into how many microbatches a batch falls, and all that isn't
 // called published, is this project's own, by arithmetic: parameters, what the optimizer keeps, gradients and what is
 // kept of the layers leave room (llama_rules_test.cc).
-#include "tenon/base/text.h"
 #include "tenon/experiments/llama.h"
-#include "tenon/experiments/mesh_rule_list.h"
+#include "tenon/experiments/rule_parts.h"
 #include "tenon/nn/dot/quantized_dot.h"
-#include "tenon/nn/modifiers.h"
 #include "tenon/nn/parallel_modifiers.h"
 #include "tenon/trainer/modifiers.h"
 
 namespace tenon {
 namespace {
 
-SetRemat keep(RematPolicy policy) { return {.module = "TransformerLayer", .policy = std::move(policy)}; }
-// The products of attention.
-SaveTags attention() { return {.device = {"q_proj", "k_proj", "v_proj", "context", "o_proj"}}; }
-SaveTags attention_offloaded() { return {.host = attention().device}; }
+SaveTags attention_offloaded() { return {.host = attention_products().device}; }
 SaveTags qkv() { return {.device = {"q_proj", "k_proj", "v_proj"}}; }
 SaveTags qkv_and_linear1() { return {.device = {"q_proj", "k_proj", "v_proj", "gate", "up"}}; }
 // All products, in host memory.
 SaveTags dots_offloaded() { return {.host = {"q_proj", "k_proj", "v_proj", "context", "o_proj", "gate", "up"}}; }
-
-// Kinds. Slices of v5e and tpu7x have two names; GPUs and Trainium go by the cloud's machine or by the chip.
-constexpr const char* kV4 = "tpu-v4";
-constexpr const char* kV5e = "tpu-(v5e|v5litepod)";
-constexpr const char* kV6e = "tpu-v6e";
-constexpr const char* kV5p = "tpu-v5p";
-constexpr const char* k7x = "tpu-(7x|tpu7x)";
-constexpr const char* kP5 = "p5\\.48xlarge|p4de\\.24xlarge|h100|a100";
-constexpr const char* kA3 = "a3-(high|mega|ultra)gpu-8g|p5en\\.48xlarge|h200";
-constexpr const char* kA4 = "a4-highgpu-8g|p6-b200\\.48xlarge|b200|mi300x";
-std::string gpus(const std::vector<std::string>& names) { return "gpu-(" + join(names, "|") + ")"; }
-constexpr const char* kTrn2 = "neuron-(trn2n?\\.48xlarge|trn2)";
-
-constexpr int64_t kMostGpus = 16384, kMostCores = 8192, kMostChips = 4096;
-
-MeshConfig shared_by(int64_t fsdp) { return {.data = -1, .fsdp = fsdp}; }
-MeshConfig shared_by_all(int64_t model = 1) { return {.data = 1, .fsdp = -1, .model = model}; }
-
-MeshRule on_cpus() { return {.instance = std::string("cpu-.*"), .modifiers = {SetMesh{{.data = -1}}}}; }
 
 bool is_larger_than_7b(const Llama& llama) { return llama.num_layers * llama.model_dim > 32 * 4096; }
 
@@ -56,7 +32,7 @@ void add_rules_of_the_paper(const Llama& llama, MeshRuleList& list) {
   Fp8Dot::Config fp8;
   fp8.history = 128;
   list.add({.instance = std::string("paper-gpu-h100-[0-9]+"),
-            .modifiers = {SetMesh{shared_by_all(8)}, keep(attention()), UseDot{fp8, "model.decoder"}}});
+            .modifiers = {SetMesh{shared_by_all(8)}, keep(attention_products()), UseDot{fp8, "model.decoder"}}});
 }
 
 void add_small_tpus(const Llama& llama, MeshRuleList& list) {
@@ -65,7 +41,7 @@ void add_small_tpus(const Llama& llama, MeshRuleList& list) {
   const int64_t tokens = is_larger ? 8192 : 16384;
   // Published; its devices are chips, of two of ours.
   list.add(kV4, powers_of_two(1024, 2048),
-           {{.data = -1, .fsdp = is_larger ? 32 : 16, .model = 2}, tokens / 2, {keep(attention())}});
+           {{.data = -1, .fsdp = is_larger ? 32 : 16, .model = 2}, tokens / 2, {keep(attention_products())}});
   // Published: one sequence of 4096 tokens at a time, two slices two; four slices keep products on the devices, where
   // there is room.
   const bool has_room = !is_larger && llama.sequence_length <= 4096;
@@ -76,16 +52,12 @@ void add_small_tpus(const Llama& llama, MeshRuleList& list) {
   // Published for two to eight slices of 7B.
   list.add(kV6e, slices(256, 256, {1, 2, 4, 8, 16}), {shared_by(256), tokens, {keep(attention_offloaded())}});
   // Published, from 64 chips of two cores.
-  std::vector<MachineSize> v5p = powers_of_two(128, kMostCores, 2);
-  for (const int64_t size : {512, 1024, 2048}) {
-    for (const MachineSize& more : slices(size, size / 2, {2, 4, 8})) v5p.push_back(more);
-  }
-  list.add(kV5p, powers_of_two(is_larger ? 16 : 8, 64, 2), {shared_by_all(), tokens, {keep(attention())}});
-  list.add(kV5p, v5p,
-           is_8b ? MachineLayout{shared_by(8), 2 * tokens, {keep(attention())}}
+  list.add(kV5p, powers_of_two(is_larger ? 16 : 8, 64, 2), {shared_by_all(), tokens, {keep(attention_products())}});
+  list.add(kV5p, v5p_sizes(128),
+           is_8b ? MachineLayout{shared_by(8), 2 * tokens, {keep(attention_products())}}
                  : MachineLayout{shared_by(64), tokens, {keep(SaveDots{})}});
-  list.add(k7x, powers_of_two(8, 32), {shared_by_all(), tokens, {keep(attention())}});
-  list.add(k7x, powers_of_two(64, kMostChips), {shared_by(64), tokens, {keep(attention())}});
+  list.add(k7x, powers_of_two(8, 32), {shared_by_all(), tokens, {keep(attention_products())}});
+  list.add(k7x, powers_of_two(64, kMostChips), {shared_by(64), tokens, {keep(attention_products())}});
 }
 
 void add_large_tpus(const Llama& llama, MeshRuleList& list) {
@@ -123,9 +95,10 @@ std::vector<MeshRule> small_llama_mesh_rules(const Llama& llama) {
   MeshRuleList list(llama.batch_size, llama.sequence_length);
   add_small_tpus(llama, list);
   // Published for 256, 512 and 1024.
-  list.add(gpus({kP5, kA3, kA4}), powers_of_two(8, kMostGpus), {shared_by(8), tokens, {keep(attention())}});
+  list.add(gpus({kP5, kA3, kA4}), powers_of_two(8, kMostGpus), {shared_by(8), tokens, {keep(attention_products())}});
   // Published for 64 machines; the partition specs of its sequence-parallel form.
-  list.add(kTrn2, powers_of_two(16, kMostChips), {shared_by_all(4), tokens, {SequenceParallel{}, keep(attention())}});
+  list.add(kTrn2, powers_of_two(16, kMostChips),
+           {shared_by_all(4), tokens, {SequenceParallel{}, keep(attention_products())}});
   add_rules_of_the_paper(llama, list);
   list.add(on_cpus());
   return list.rules();
@@ -136,11 +109,11 @@ std::vector<MeshRule> large_llama_mesh_rules(const Llama& llama) {
   MeshRuleList list(llama.batch_size, llama.sequence_length);
   add_large_tpus(llama, list);
   // Published for 512 and 1024.
-  list.add(gpus({kP5}), powers_of_two(64, 64), {shared_by_all(), tokens, {keep(attention())}});
-  list.add(gpus({kP5}), powers_of_two(128, kMostGpus), {shared_by(128), tokens, {keep(attention())}});
+  list.add(gpus({kP5}), powers_of_two(64, 64), {shared_by_all(), tokens, {keep(attention_products())}});
+  list.add(gpus({kP5}), powers_of_two(128, kMostGpus), {shared_by(128), tokens, {keep(attention_products())}});
   // Published for 256, 512 and 1024.
-  list.add(gpus({kA3}), powers_of_two(64, kMostGpus), {shared_by(64), tokens, {keep(attention())}});
-  list.add(gpus({kA4}), powers_of_two(16, kMostGpus), {shared_by(16), tokens, {keep(attention())}});
+  list.add(gpus({kA3}), powers_of_two(64, kMostGpus), {shared_by(64), tokens, {keep(attention_products())}});
+  list.add(gpus({kA4}), powers_of_two(16, kMostGpus), {shared_by(16), tokens, {keep(attention_products())}});
   // Published for 64 machines.
   list.add(kTrn2, powers_of_two(32, kMostChips),
            {shared_by_all(4), tokens, {SequenceParallel{}, keep(qkv_and_linear1())}});

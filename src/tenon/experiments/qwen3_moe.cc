@@ -83,7 +83,8 @@ Trainer::Config Qwen3Moe::operator()() const {
 }
 
 void register_qwen3_moe(ExperimentRegistry& registry) {
-  registry.add({"qwen3_30b_a3b", "Qwen3-30B-A3B, 30.5B parameters, 3.3B of them a token", Qwen3Moe{}});
+  registry.add({"qwen3_30b_a3b", "Qwen3-30B-A3B, 30.5B parameters, 3.3B of them a token", Qwen3Moe{},
+                qwen3_moe_mesh_rules(Qwen3Moe{})});
   registry.add({"qwen3_moe_test", "a mixture of experts, tiny: seconds, for tests",
                 Qwen3Moe{.num_layers = 4,
                          .model_dim = 32,

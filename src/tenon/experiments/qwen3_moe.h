@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tenon/experiments/experiment.h"
 
@@ -33,6 +34,9 @@ struct Qwen3Moe {
            peak_learning_rate, warmup_steps, loss_chunks, expert, fsdp, data_path, data)
   Trainer::Config operator()() const;
 };
+
+// For machines by kind and size.
+std::vector<MeshRule> qwen3_moe_mesh_rules(const Qwen3Moe& args);
 
 // qwen3_30b_a3b, and qwen3_moe_test, which takes seconds on a CPU.
 void register_qwen3_moe(ExperimentRegistry& registry);

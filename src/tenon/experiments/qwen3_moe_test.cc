@@ -5,10 +5,13 @@
 #include "tenon/config/build_part.h"
 #include "tenon/config/registry.h"
 #include "tenon/data/token_dataset.h"
+#include "tenon/experiments/machine_types.h"
 #include "tenon/experiments/resolve.h"
 #include "tenon/nn/experts/mixture_of_experts.h"
 #include "tenon/nn/language/causal_lm.h"
+#include "tenon/runtime/chips.h"
 #include "tenon/trainer/trace_step.h"
+#include "tenon/trainer/train_step.h"
 
 namespace tenon {
 namespace {
@@ -59,6 +62,35 @@ TEST_F(Qwen3MoeTest, Trace) {
       0);
   const Overrides small{.assignments = {"model.decoder.num_layers=1", "args.expert=8"}};
   EXPECT_GT(trace_train_step(config("qwen3_30b_a3b", small), 64).step.flops.total, 0);
+}
+
+// Parameters, two moments and a gradient in f32, with microbatches their sum as well, and in bf16 of each layer its
+// input, the queries, keys and values, the context and what attention puts out.
+TEST_F(Qwen3MoeTest, RulesLeaveRoomOnTheirMachines) {
+  constexpr double kParameters = 30'532'122'624, kLayers = 48;
+  constexpr double kWidths = 2048 + 32 * 128 + 2 * 4 * 128 + 32 * 128 + 2048;
+  const Experiment& experiment = experiments_.find("qwen3_30b_a3b");
+  int checked = 0;
+  for (const MachineType& machine : builtin_machine_types()) {
+    if (machine.is_choice || machine.chip == "cpu" || find_mesh_rule(experiment.mesh_rules, machine.instance) < 0)
+      continue;
+    const Trainer::Config c = resolve(experiment, {.instance = machine.instance}).config;
+    const Mesh mesh = c.mesh.resolve(machine.devices);
+    const int64_t groups = mesh.shards(batch_partition().dims()[0]);
+    const double tokens = 4096.0 * static_cast<double>(2048 / (groups * c.accumulation));
+    const double state =
+        (c.accumulation > 1 ? 20 : 16) * kParameters / static_cast<double>(mesh.size("fsdp") * mesh.size("model"));
+    const auto memory = static_cast<double>(ChipTable::builtin().find(machine.chip).memory_bytes);
+    EXPECT_LT(state + 2 * tokens * kLayers * kWidths, 0.75 * memory) << machine.instance;
+    ++checked;
+  }
+  EXPECT_GT(checked, 100);
+  const auto mesh_on = [&](const char* instance, int64_t devices) {
+    return to_string(resolve(experiment, {.instance = instance}).config.mesh.resolve(devices));
+  };
+  EXPECT_EQ(mesh_on("gpu-b200-512", 512), "data=64,fsdp=8");
+  EXPECT_EQ(mesh_on("tpu-v5p-1024", 512), "data=8,fsdp=64");
+  EXPECT_EQ(mesh_on("gpu-p5.48xlarge-64", 64), "data=2,fsdp=32");
 }
 
 TEST_F(Qwen3MoeTest, TrainsOnPreparedDataWhenGiven) {

@@ -40,6 +40,15 @@ TEST(OpGolden, DotWithBatchDimensions) {
             "(tensor<2x3x4xbf16>, tensor<2x4x5xbf16>) -> tensor<2x3x5xf32>\n");
 }
 
+TEST(OpGolden, DotOfFullPrecision) {
+  const std::vector<TensorType> params = {{DType::f32, {2, 3}}, {DType::f32, {3, 4}}};
+  const Graph graph = make_graph(
+      params, [](const std::vector<Tensor>& x) { return std::vector<Tensor>{matmul(x[0], x[1], DotPrecision::full)}; });
+  EXPECT_EQ(hlo_text(graph),
+            "  %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : "
+            "(tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>\n");
+}
+
 TEST(OpGolden, ShardingConstraintNamesTheAxesThatSplit) {
   const std::vector<TensorType> params = {{DType::f32, {4, 6, 2}}};
   const Graph graph = make_graph(params, [](const std::vector<Tensor>& x) {

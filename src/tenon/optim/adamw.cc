@@ -37,16 +37,21 @@ Nest AdamW::init(const ParamInfo&, const Tensor& value) const {
   return {{"m", zeros_like(value)}, {"v", zeros_like(value)}};
 }
 
-std::pair<Tensor, Nest> AdamW::update(const OptimizerArgs& args) const {
+AdamStep adam_step(const OptimizerArgs& args, double b1, double b2, double eps) {
   const Tensor &g = args.grad, &m_before = args.state.at("m"), &v_before = args.state.at("v");
-  const Tensor m = keep_unless(args.applied, m_before * config_.b1 + g * (1 - config_.b1), m_before);
-  const Tensor v = keep_unless(args.applied, v_before * config_.b2 + g * g * (1 - config_.b2), v_before);
+  const Tensor m = keep_unless(args.applied, m_before * b1 + g * (1 - b1), m_before);
+  const Tensor v = keep_unless(args.applied, v_before * b2 + g * g * (1 - b2), v_before);
   // The step reads the moments that are kept. Were they computed for it again, from the old ones, a compiler that
   // updates arrays in place would have to copy every moment first.
   const std::vector<Tensor> kept = optimization_barrier({m, v});
-  const Tensor m_hat = kept[0] / spread(bias_correction(config_.b1, args.num_updates), m);
-  const Tensor v_hat = kept[1] / spread(bias_correction(config_.b2, args.num_updates), v);
-  return {decoupled_step(args, m_hat / (sqrt(v_hat) + config_.eps)), Nest{{"m", m}, {"v", v}}};
+  const Tensor m_hat = kept[0] / spread(bias_correction(b1, args.num_updates), m);
+  const Tensor v_hat = kept[1] / spread(bias_correction(b2, args.num_updates), v);
+  return {m_hat / (sqrt(v_hat) + eps), m, v};
+}
+
+std::pair<Tensor, Nest> AdamW::update(const OptimizerArgs& args) const {
+  const AdamStep step = adam_step(args, config_.b1, config_.b2, config_.eps);
+  return {decoupled_step(args, step.direction), Nest{{"m", step.m}, {"v", step.v}}};
 }
 
 }  // namespace tenon

@@ -31,4 +31,11 @@ class AdamW final : public Optimizer {
   Config config_;
 };
 
+// Adam's moments after an update, from "m" and "v" of the state, and the direction that they give:
+// (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps).
+struct AdamStep {
+  Tensor direction, m, v;
+};
+AdamStep adam_step(const OptimizerArgs& args, double b1, double b2, double eps);
+
 }  // namespace tenon

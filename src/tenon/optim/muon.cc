@@ -5,6 +5,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
+#include "tenon/optim/matrices.h"
 
 namespace tenon {
 
@@ -26,16 +27,6 @@ namespace {
 
 constexpr double kEps = 1e-7;
 
-// [..., M, N] x [..., P, N] -> [..., M, P].
-Tensor matmul_transposed(const Tensor& a, const Tensor& b) {
-  DotDims dims;
-  const int64_t last = a.rank() - 1;
-  for (int64_t d = 0; d + 1 < last; ++d) dims.lhs_batch.push_back(d);
-  dims.rhs_batch = dims.lhs_batch;
-  dims.lhs_contract = dims.rhs_contract = {last};
-  return dot_general(a, b, dims);
-}
-
 Tensor swap_last(const Tensor& x) {
   Dims order(static_cast<size_t>(x.rank()));
   for (size_t d = 0; d < order.size(); ++d) order[d] = static_cast<int64_t>(d);
@@ -48,13 +39,11 @@ Tensor swap_last(const Tensor& x) {
 Tensor orthogonalize(const Tensor& x, int64_t num_iterations, DType iteration_dtype) {
   const int64_t rows = x.dim(-2), columns = x.dim(-1);
   const Tensor wide = rows > columns ? swap_last(x) : x;
-  Dims norm_dims = wide.dims();
-  norm_dims[norm_dims.size() - 1] = norm_dims[norm_dims.size() - 2] = 1;
-  const Tensor norm = reshape(sqrt(reduce_sum(wide * wide, {-2, -1})), norm_dims);
+  const Tensor norm = frobenius_norm_keep(wide);
   Tensor y = convert(wide / broadcast_to(maximum(norm, full_like(norm, kEps)), wide.dims()), iteration_dtype);
   for (int64_t i = 0; i < num_iterations; ++i) {
-    const Tensor gram = matmul_transposed(y, y);
-    y = y * 3.4445 + matmul(gram * -4.7750 + matmul(gram, gram) * 2.0315, y);
+    const Tensor outer = gram(y, 0);
+    y = y * 3.4445 + matmul(outer * -4.7750 + matmul(outer, outer) * 2.0315, y);
   }
   const Tensor out = convert(y, DType::f32);
   return rows > columns ? swap_last(out) : out;

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tenon/base/mesh.h"
+#include "tenon/ir/mesh_scope.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/testing/evaluate.h"
 #include "tenon/optim/adafactor.h"
@@ -15,6 +15,7 @@
 #include "tenon/optim/offload.h"
 #include "tenon/optim/optimizer_by_path.h"
 #include "tenon/optim/sgd.h"
+#include "tenon/optim/shampoo.h"
 
 namespace tenon {
 namespace {
@@ -44,6 +45,9 @@ std::vector<Case> cases() {
   const std::vector<Dims> any{{5, 3}, {3, 2, 4}, {5}};
   Muon::Config muon;
   muon.iteration_dtype = DType::f32;
+  Shampoo::Config shampoo, one_sided;
+  shampoo.root_every = 2;
+  one_sided.max_dim = 4;
   Adafactor::Config factored;
   factored.min_factored_dim = 2;
   Adafactor::Config whole;
@@ -52,10 +56,17 @@ std::vector<Case> cases() {
   by_value.max_value = 0.5;
   AdaptiveClip::Config adaptive;
   adaptive.optimizer = Sgd::Config();
-  return {
-      {"Sgd", Sgd::Config(), any},      {"AdamW", AdamW::Config(), any},        {"Lion", Lion::Config(), any},
-      {"Muon", muon, {{5, 3}, {2, 4}}}, {"Adafactor, factored", factored, any}, {"Adafactor, whole", whole, any},
-      {"ClipByValue", by_value, any},   {"AdaptiveClip", adaptive, any},        {"by layer", by_layer(factored), any}};
+  return {{"Sgd", Sgd::Config(), any},
+          {"AdamW", AdamW::Config(), any},
+          {"Lion", Lion::Config(), any},
+          {"Muon", muon, {{5, 3}, {2, 4}}},
+          {"Adafactor, factored", factored, any},
+          {"Adafactor, whole", whole, any},
+          {"Shampoo", shampoo, {{5, 3}, {2, 4}}},
+          {"Shampoo, one side", one_sided, {{5, 3}, {2, 9}}},
+          {"ClipByValue", by_value, any},
+          {"AdaptiveClip", adaptive, any},
+          {"by layer", by_layer(factored), any}};
 }
 
 // Deterministic numbers of both signs, different in every place and step.
@@ -170,6 +181,7 @@ TEST(OptimizerContract, LayersAreApartAndPaddingStaysZero) {
 // What a checkpoint and a mesh know an array by is what the program makes: shapes are padded along the same axes.
 TEST(OptimizerContract, ArraysAreWhatWasDescribed) {
   const Mesh mesh({{"fsdp", 2}, {"model", 4}});
+  const MeshScope scope(mesh);
   for (const Case& c : cases()) {
     const std::unique_ptr<Optimizer> optimizer = make(c.optimizer);
     for (const Dims& shape : c.shapes) {
@@ -261,6 +273,12 @@ TEST(OptimizerContract, RangesAreChecked) {
   AdaptiveClip::Config adaptive;
   adaptive.max_ratio = 0;
   EXPECT_TRUE(refused(adaptive));
+  Shampoo::Config shampoo;
+  shampoo.ridge = 1e-9;
+  EXPECT_TRUE(refused(shampoo));
+  shampoo = {};
+  shampoo.root_every = 0;
+  EXPECT_TRUE(refused(shampoo));
 }
 
 }  // namespace

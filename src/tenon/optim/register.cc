@@ -11,11 +11,12 @@
 #include "tenon/optim/muon.h"
 #include "tenon/optim/optimizer_by_path.h"
 #include "tenon/optim/sgd.h"
+#include "tenon/optim/shampoo.h"
 
 namespace tenon {
 
 void register_optim(Registry& registry) {
-  registry.add<Learner, AdamW, Muon, Adafactor, Lion, Sgd, OptimizerByPath, OptimizerRule, Frozen>();
+  registry.add<Learner, AdamW, Muon, Adafactor, Shampoo, Lion, Sgd, OptimizerByPath, OptimizerRule, Frozen>();
   registry.add<ClipByValue, AdaptiveClip, LayerDecay, Freeze, AddLoRA, OffloadOptimizerState>();
   registry.add<CosineWithWarmup, ConstantWithWarmup, LinearWithWarmup, InverseSqrtWithWarmup, WarmupStableDecay,
                Stepwise>();

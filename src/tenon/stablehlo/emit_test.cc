@@ -83,6 +83,27 @@ TEST(Emit, LocationsAreModulePaths) {
   EXPECT_THAT(emit_stablehlo(small_program(), options), Not(HasSubstr("loc(")));
 }
 
+// The product's and its operands' gradients'.
+TEST(Emit, GradientsOfAFullProductAreFull) {
+  const auto times = [](std::string_view text, std::string_view part) {
+    int out = 0;
+    for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++out;
+    return out;
+  };
+  for (const DotPrecision precision : {DotPrecision::full, DotPrecision::fast}) {
+    const std::vector<TensorType> types{{DType::f32, {2, 3}}, {DType::f32, {3, 4}}};
+    const Graph graph = make_graph(types, [&](const std::vector<Tensor>& p) {
+      const auto loss = [&](const std::vector<Tensor>& x) {
+        return std::pair(sum_all(matmul(x[0], x[1], precision)), std::vector<Tensor>{});
+      };
+      return value_and_grad(loss, p).grads;
+    });
+    const std::string text = emit_stablehlo(graph, {});
+    EXPECT_EQ(times(text, "stablehlo.dot_general"), 3);
+    EXPECT_EQ(times(text, "precision = [HIGHEST, HIGHEST]"), precision == DotPrecision::full ? 3 : 0);
+  }
+}
+
 TEST(Emit, EqualGraphsGiveEqualText) {
   EXPECT_EQ(emit_stablehlo(small_program(), {}), emit_stablehlo(small_program(), {}));
 }

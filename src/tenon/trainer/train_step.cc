@@ -336,6 +336,7 @@ Program make_init_program(const Model& model, const Learner& learner, const Mesh
   const StateLayout layout = layout_state(model, learner, mesh, optimizer_axes);
   Signature in;
   in.add("seed", kSeedType);
+  const MeshScope scope(mesh);
   Graph graph = make_graph(in.types, [&](const std::vector<Tensor>& args) {
     const Nest values = init_state(model, fold_in(args[0], "init"), mesh);
     std::vector<Tensor> out;

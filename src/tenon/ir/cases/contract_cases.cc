@@ -13,11 +13,12 @@ constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::num
 
 void add_dot(CaseList& list) {
   const auto add = [&](const std::string& label, const TensorType& x, const TensorType& y, const DotDims& dims,
-                       DType out) {
+                       DType out, DotPrecision precision = DotPrecision::fast) {
     // Eighths between -2 and 2: products and sums are exact in f32 and wider.
     list.add(
         "dot_general", label, {eighths(x), eighths(y, 1)},
-        [=](const Tensors& t) { return Tensors{dot_general(t[0], t[1], dims, out)}; }, out == DType::f64 ? kSmooth : 0);
+        [=](const Tensors& t) { return Tensors{dot_general(t[0], t[1], dims, out, precision)}; },
+        out == DType::f64 ? kSmooth : 0);
   };
   const DotDims matrix{{}, {}, {1}, {0}};
   for (const DType d : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32, DType::i8, DType::u32}) {
@@ -29,6 +30,7 @@ void add_dot(CaseList& list) {
   add("i8 to i32", {DType::i8, {2, 3}}, {DType::i8, {3, 4}}, matrix, DType::i32);
   for (const DType d : {DType::f32, DType::f64}) {
     const std::string name(to_string(d));
+    add("full precision " + name, {d, {2, 3}}, {d, {3, 4}}, matrix, d, DotPrecision::full);
     add("batch " + name, {d, {2, 3, 4}}, {d, {2, 4, 5}}, {{0}, {0}, {2}, {1}}, d);
     add("batch anywhere " + name, {d, {4, 2, 3}}, {d, {3, 5, 4, 2}}, {{1, 2}, {3, 0}, {0}, {2}}, d);
     add("two contracted " + name, {d, {2, 3, 4}}, {d, {4, 5, 3}}, {{}, {}, {2, 1}, {0, 2}}, d);

@@ -9,12 +9,18 @@ struct DotDims {
   Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
 };
 
+// How exactly f32 is multiplied. `fast`: as the device likes it; many GPUs round the operands to TF32, TPUs to bf16.
+// `full`: to f32's own precision, by several products where need be. Gradients have their product's. Other dtypes are
+// multiplied as they are.
+enum class DotPrecision { fast, full };
+
 // Result: batch, then free dimensions of `a`, then of `b`. Operands have one dtype; sums are in f32 or wider and the
 // result has `out` (default: the operands' dtype).
-Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims);
-Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims, DType out);
+Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims, DotPrecision precision = DotPrecision::fast);
+Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims, DType out,
+                   DotPrecision precision = DotPrecision::fast);
 // [..., M, K] x [..., K, N] with equal leading dimensions.
-Tensor matmul(const Tensor& a, const Tensor& b);
+Tensor matmul(const Tensor& a, const Tensor& b, DotPrecision precision = DotPrecision::fast);
 
 // Over `dims` (negative from the end), which disappear. f16, bf16 and f8 accumulate in f32.
 Tensor reduce_sum(const Tensor& x, Dims dims);

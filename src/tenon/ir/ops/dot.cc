@@ -11,6 +11,16 @@
 namespace tenon {
 namespace {
 
+// Set where a product has DotPrecision::full, else absent.
+constexpr std::string_view kFullPrecision = "full_precision";
+
+DotPrecision precision_of(const Attrs& attrs) {
+  const auto& items = attrs.items();
+  const bool full =
+      std::any_of(items.begin(), items.end(), [](const auto& item) { return item.first == kFullPrecision; });
+  return full ? DotPrecision::full : DotPrecision::fast;
+}
+
 size_t z(int64_t v) { return static_cast<size_t>(v); }
 
 // Dimensions of an operand that are neither batch nor contracted, in order.
@@ -62,8 +72,9 @@ std::vector<TensorType> infer_dot(const InferArgs& a) {
 void print_dot(HloWriter& w, const OpInfo& op) {
   const Dims &xb = op.attrs.dims("lhs_batch"), &yb = op.attrs.dims("rhs_batch");
   const std::string batch = xb.empty() ? "" : fmt::format("batching_dims = {} x {}, ", hlo_list(xb), hlo_list(yb));
-  w.define(op, fmt::format("stablehlo.dot_general {}, {}contracting_dims = {} x {} : {}", w.names(op.operands), batch,
-                           hlo_list(op.attrs.dims("lhs_contract")), hlo_list(op.attrs.dims("rhs_contract")),
+  const char* precision = precision_of(op.attrs) == DotPrecision::full ? ", precision = [HIGHEST, HIGHEST]" : "";
+  w.define(op, fmt::format("stablehlo.dot_general {}, {}contracting_dims = {} x {}{} : {}", w.names(op.operands), batch,
+                           hlo_list(op.attrs.dims("lhs_contract")), hlo_list(op.attrs.dims("rhs_contract")), precision,
                            w.signature(op)));
 }
 
@@ -117,7 +128,7 @@ std::vector<Literal> eval_dot(const EvalArgs& a) {
 // then permuted to the operand's order.
 Tensor vjp_operand(const Tensor& ct, const Tensor& other, bool lhs, const Dims& own_batch, const Dims& own_contract,
                    const Dims& own_free, const Dims& other_batch, const Dims& other_contract, const Dims& other_free,
-                   DType dtype) {
+                   DType dtype, DotPrecision precision) {
   const auto nb = static_cast<int64_t>(own_batch.size());
   const int64_t other_at = nb + (lhs ? static_cast<int64_t>(own_free.size()) : 0);
   DotDims dims;
@@ -134,7 +145,7 @@ Tensor vjp_operand(const Tensor& ct, const Tensor& other, bool lhs, const Dims& 
     const auto k = std::find(other_contract.begin(), other_contract.end(), d) - other_contract.begin();
     contracted_in_order.push_back(own_contract[z(k)]);
   }
-  Tensor product = lhs ? dot_general(ct, other, dims, dtype) : dot_general(other, ct, dims, dtype);
+  Tensor product = dot_general(lhs ? ct : other, lhs ? other : ct, dims, dtype, precision);
   const Dims order =
       lhs ? join(join(own_batch, own_free), contracted_in_order) : join(join(own_batch, contracted_in_order), own_free);
   Dims permutation(order.size());
@@ -148,9 +159,10 @@ std::vector<Tensor> vjp_dot(const VjpArgs& a) {
   const Dims &xc = a.attrs.dims("lhs_contract"), &yc = a.attrs.dims("rhs_contract");
   const Dims xf = free_dims(x.rank(), xb, xc), yf = free_dims(y.rank(), yb, yc);
   const Tensor ct = convert(a.cotangent(), x.dtype());
+  const DotPrecision precision = precision_of(a.attrs);
   Tensor dx, dy;
-  if (a.active[0]) dx = vjp_operand(ct, y, true, xb, xc, xf, yb, yc, yf, x.dtype());
-  if (a.active[1]) dy = vjp_operand(ct, x, false, yb, yc, yf, xb, xc, xf, y.dtype());
+  if (a.active[0]) dx = vjp_operand(ct, y, true, xb, xc, xf, yb, yc, yf, x.dtype(), precision);
+  if (a.active[1]) dy = vjp_operand(ct, x, false, yb, yc, yf, xb, xc, xf, y.dtype(), precision);
   return {dx, dy};
 }
 
@@ -165,17 +177,20 @@ const OpDef kDot{"dot_general", infer_dot, print_dot, eval_dot, vjp_dot, {}, dot
 
 }  // namespace
 
-Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims, DType out) {
-  return emit1(kDot, {a, b},
-               {{"lhs_batch", dims.lhs_batch},
-                {"rhs_batch", dims.rhs_batch},
-                {"lhs_contract", dims.lhs_contract},
-                {"rhs_contract", dims.rhs_contract},
-                {"dtype", out}});
+Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims, DType out, DotPrecision precision) {
+  Attrs attrs{{"lhs_batch", dims.lhs_batch},
+              {"rhs_batch", dims.rhs_batch},
+              {"lhs_contract", dims.lhs_contract},
+              {"rhs_contract", dims.rhs_contract},
+              {"dtype", out}};
+  if (precision == DotPrecision::full) attrs.add(kFullPrecision, true);
+  return emit1(kDot, {a, b}, std::move(attrs));
 }
-Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims) { return dot_general(a, b, dims, a.dtype()); }
+Tensor dot_general(const Tensor& a, const Tensor& b, const DotDims& dims, DotPrecision precision) {
+  return dot_general(a, b, dims, a.dtype(), precision);
+}
 
-Tensor matmul(const Tensor& a, const Tensor& b) {
+Tensor matmul(const Tensor& a, const Tensor& b, DotPrecision precision) {
   if (a.rank() < 2 || a.rank() != b.rank())
     shape_error("matmul of {} and {}", to_string(a.type()), to_string(b.type()));
   DotDims dims;
@@ -183,7 +198,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   dims.rhs_batch = dims.lhs_batch;
   dims.lhs_contract = {a.rank() - 1};
   dims.rhs_contract = {b.rank() - 2};
-  return dot_general(a, b, dims);
+  return dot_general(a, b, dims, precision);
 }
 
 std::span<const OpDef* const> dot_defs() {
