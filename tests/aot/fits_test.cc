@@ -6,11 +6,11 @@
 #include <cmath>
 #include <iostream>
 #include <random>
-#include <thread>
 
 #include "measured_step.h"
 #include "tenon/aot/cpu_workspace.h"
 #include "tenon/aot/step_report.h"
+#include "tenon/base/processors.h"
 #include "tenon/base/text.h"
 #include "tenon/config/registry.h"
 #include "tenon/experiments/experiment.h"
@@ -112,7 +112,7 @@ TEST_P(SlowFits, IsRightOverConfigurationsAndLimits) {
     StepReport report;  // as `tenon aot --target cpu:…` fills it
     report.compiled = AotResult{};
     report.compiled->memory = step.predicted;
-    report.workspace = cpu_workspace(step.optimized, c.num_devices, std::thread::hardware_concurrency());
+    report.workspace = cpu_workspace(step.optimized, c.num_devices, num_processors());
     for (const double share : kLimits) {
       report.chip.memory_bytes = std::llround(share * step.from_start);
       counts.add(report.fits(), share >= 1);

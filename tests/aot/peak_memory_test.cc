@@ -4,9 +4,12 @@
 #include <iostream>
 
 #include "measured_step.h"
+#include "tenon/aot/cpu_workspace.h"
+#include "tenon/base/processors.h"
 #include "tenon/config/registry.h"
 #include "tenon/experiments/experiment.h"
 #include "tenon/experiments/resolve.h"
+#include "tenon/kernels/cpu/dot.h"
 
 namespace tenon {
 namespace {
@@ -21,9 +24,13 @@ TEST_P(SlowPeakMemory, IsWhatWasPredicted) {
   const pjrt::MemoryStats& m = step.predicted;
   const double actual = step.actual;
   const auto predicted = static_cast<double>(m.argument + m.output - m.alias + m.temporary);
+  const auto workspace = static_cast<double>(cpu_workspace(step.optimized, 1, num_processors()));
   std::cout << GetParam() << ": predicted " << predicted << ", actual " << actual << " ("
-            << 100 * (actual / predicted - 1) << " %)\n";
-  EXPECT_NEAR(actual, predicted, 0.02 * predicted);
+            << 100 * (actual / predicted - 1) << " %), workspace " << workspace << "\n";
+  // Without our kernel for products XLA's own pack their operands, which its account leaves out and ours guesses.
+  const double most = has_dot() ? predicted : predicted + workspace;
+  EXPECT_GE(actual, 0.98 * predicted);
+  EXPECT_LE(actual, 1.02 * most);
 }
 
 INSTANTIATE_TEST_SUITE_P(Experiments, SlowPeakMemory,

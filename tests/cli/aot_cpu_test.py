@@ -104,6 +104,10 @@ class AotWithoutPlugins(CommandTest):
             self.assertEqual(head[4], b"chip 1 x cpu")
             done = run("aot", "austen_tiny", "--target", "trn2:1x16", "--save", path)
             self.check_error(done, 2, "--save")
+            for bad, why in ((folder, "it is a folder"), (path / "x", "its folder isn't there")):
+                done = run("aot", "austen_tiny", "--target", "cpu:1", "--save", bad)
+                self.check_error(done, 6, "at --save", why, str(bad))
+                self.assertEqual(done.stdout, "")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,9 @@ class Daily(CommandTest):
         shown = self.check(run("checkpoint", "show", self.base, "--tensors", "embedding.*")).stdout
         self.assertRegex(shown, r"f32\[259,32\] +32.4 KiB  embedding.weight\n")
         self.assertNotIn("attention", shown)
+        none = run("checkpoint", "show", self.base, "--tensors", "zzz")
+        self.check_error(none, 2, "no tensor to show", 'got "zzz"')
+        self.assertEqual(none.stdout, "")
         count = sum(len(data) // 4 for name, (_, _, data) in tensors(self.step(20)).items() if not name.startswith("learner."))
         self.assertRegex(shown, rf"model: \d+ tensors, {count} elements")
 
@@ -45,6 +48,10 @@ class Daily(CommandTest):
         shard = copy / "step_00000015" / "shard_00000.safetensors"
         shard.write_bytes(shard.read_bytes()[:-1] + b"\x55")
         self.check_error(run("checkpoint", "verify", copy), 5, "damaged", "step_00000015")
+        for pair in ((shard.parent, self.step(15)), (self.step(15), shard.parent)):
+            done = run("checkpoint", "diff", *pair)
+            self.check_error(done, 5, "damaged", str(shard), "tensor")
+            self.assertEqual(done.stdout, "")
         file = self.root / "model.safetensors"
         self.check(run("checkpoint", "export", self.base, file))
         data = file.read_bytes()

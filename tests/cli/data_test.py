@@ -75,6 +75,10 @@ class Data(Prepared):
         wrote = self.check(run("generate", once, "--prompt", "it is", "--max_tokens", 5))
         self.assertTrue(wrote.stdout.startswith("it is"))
         self.assertIn("5 tokens", wrote.stderr)
+        for option, value, word in (("--stop_token", 300, "stop_tokens"), ("--max_tokens", 100000, "max_tokens")):
+            refused = run("generate", once, "--prompt", "it is", option, value)
+            self.check_error(refused, 2, word)
+            self.assertEqual(refused.stdout, "")
 
     def test_a_folder_of_text_is_enough(self):
         folder = self.root / "folder"
@@ -82,6 +86,12 @@ class Data(Prepared):
         (folder / "a.txt").write_text(self.text.read_text())
         command = ["train", "austen_tiny", "--data", folder, "--dir", self.root / "bytes"]
         self.check(run(*command, "--set", "args.max_steps=2"))
+
+    def test_experiments_of_text_take_no_tokens(self):
+        done = run("train", "austen_tiny", "--data", self.tokens, "--dir", self.root / "no")
+        self.check_error(done, 2, "at --data: this experiment takes text only", f"prepared tokens in {self.tokens}", "llama2_test")
+        done = run("train", "digits", "--data", self.tokens, "--dir", self.root / "no")
+        self.check_error(done, 2, "at --data: this experiment takes no prepared data")
 
     def test_mistakes(self):
         bad = self.root / "bad.txt"
@@ -91,6 +101,8 @@ class Data(Prepared):
         replaced = self.check(run(*prepare, "--bad_text", "replace"))
         self.assertIn("warning: 1 documents weren't text (bad bytes replaced)", replaced.stderr)
         self.check_error(run(*prepare), 2, "something already")
+        skipped = run("data", "prepare", bad, "--out", self.root / "skipped", "--bad_text", "skip")
+        self.check_error(skipped, 2, "got 1 files, 0 of them empty", "1 skipped that weren't UTF-8 text")
         self.check_error(run(*prepare, "--bad_text", "skp"), 2, "--bad_text", "did you mean skip?")
         self.check_error(run(*prepare, "--tokenizer", "byte"), 5, "no such tokenizer")
         done = run("data", "tokenizer", bad, "--out", self.model)

@@ -181,14 +181,16 @@ class Runs(CommandTest):
     def test_data(self):
         directory, folder = self.root / "d", self.root / "folder"
         folder.mkdir()
-        wrong = {"empty.txt": b"", "zero.txt": b"text\0text" * 1000, "short.txt": b"It is."}
+        wrong = {"empty.txt": b"", "zero.txt": b"text\0text" * 1000, "short.txt": b"It is.", "latin.txt": b"caf\xe9" * 1000}
         for name, content in wrong.items():
             (self.root / name).write_bytes(content)
         data = "data.path={}".format
         self.check_error(self.train(directory, data("/nowhere")), 5, "not_found", "data", "/nowhere")
         self.check_error(self.train(directory, data(folder)), 5, "not_found", str(folder))
         self.check_error(self.train(directory, data(self.root / "empty.txt")), 5, "damaged", "empty.txt")
-        self.check_error(self.train(directory, data(self.root / "zero.txt")), 5, "damaged", "offset 4")
+        self.check_error(self.train(directory, data(self.root / "zero.txt")), 5, "damaged", "zero byte at byte 4")
+        latin = ["train", "austen_tiny", "--data", self.root / "latin.txt", "--dir", directory]
+        self.check_error(run(*latin), 5, "latin.txt: the text isn't UTF-8 at byte 3", "--bad_text replace")
         self.check_error(self.train(directory, data(self.root / "short.txt")), 2, "too short", "sequence_length")
 
     def test_directories(self):

@@ -36,3 +36,6 @@ class Parity(CommandTest):
             ("pipeline=2", 'form = "pipeline"'),
         ):
             self.assertIn(words, self.parity("--mesh", mesh, status=2).stderr, mesh)
+        for tolerance in ("nan", "-1", "inf"):
+            done = self.parity("--mesh", "fsdp=2", "--tolerance", tolerance, status=2)
+            self.assertIn("invalid_argument at --tolerance: not a tolerance", done.stderr)

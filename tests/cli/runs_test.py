@@ -117,12 +117,20 @@ class Training(Trained):
         limit = step_dir(full, 20).joinpath("shard_00000.safetensors").stat().st_size // 2
 
         def small_files():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
         self.check_error(self.train(full, "max_steps=30", preexec_fn=small_files), 6, "step_00000025")
         self.assertEqual(sorted(p.name for p in full.glob("step_*"))[-1], "step_00000020")
         self.check(self.train(full, "max_steps=25"))
+
+    def test_too_large_for_the_machine(self):
+        large = self.train(self.root / "large", "data.batch_size=100000000")
+        self.check_error(large, 3, "out_of_memory", "a step takes more memory", "TiB", "at most", "smaller batches")
+        self.assertEqual(list((self.root / "large").glob("step_*")), [])
+
+    def test_nothing_to_train_is_said(self):
+        past = self.check(self.train(self.copy("past"), "max_steps=10"))
+        self.assertIn("nothing to train: it is past max_steps = 10", past.stdout)
 
     def test_not_finite(self):
         done = self.train(self.root / "nan", "learner.learning_rate=1e30", "max_steps=100")
@@ -159,7 +167,7 @@ class Stopping(CommandTest):
         self.assertEqual(tensors(step_dir(directory, 300)), tensors(step_dir(self.unbroken, 300)))
 
     def test_signals_save_and_leave(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             with self.subTest(number.name):
                 directory = self.root / number.name
                 status, error = self.stop(directory, 20, number)

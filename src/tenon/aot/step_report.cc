@@ -1,7 +1,6 @@
 #include "tenon/aot/step_report.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,8 @@
 #include "tenon/aot/cpu_workspace.h"
 #include "tenon/aot/hlo_traffic.h"
 #include "tenon/base/hash.h"
+#include "tenon/base/process_memory.h"
+#include "tenon/base/processors.h"
 #include "tenon/base/text.h"
 #include "tenon/kernels/kernels.h"
 #include "tenon/runtime/compiler_warnings.h"
@@ -22,7 +23,7 @@ constexpr std::string_view kLearner = "learner.", kBatch = "batch.", kCache = "c
 Chip cpu_chip(int64_t num_devices) {
   Chip chip;
   chip.name = chip.platform = "cpu";
-  chip.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / num_devices;
+  chip.memory_bytes = memory_limit() / num_devices;
   chip.memory_source = "memory of this machine, shared by its virtual devices";
   return chip;
 }
@@ -146,14 +147,12 @@ void ProgramReporter::read_optimized(StepReport& report) const {
   work.flops = share(report.flops, report.mesh.num_devices());
   if (report.compiled && report.compiled->optimized) {
     const bool slices = target_.num_slices > 1;
-    const int64_t island =
-        chip_.host_devices > 0 ? target_.host_devices : report.mesh.num_devices() / target_.num_slices;
     const pjrt::HloModule& module = *report.compiled->optimized;
-    report.collectives = count_collectives(module, report.mesh, island, slices);
+    report.collectives = count_collectives(module, report.mesh, target_.linked_devices, slices);
     report.peak = find_peak(module);
     report.memory_traffic = count_memory_traffic(module);
     if (target_.platform == "cpu") {
-      report.workspace = cpu_workspace(module, report.mesh.num_devices(), sysconf(_SC_NPROCESSORS_ONLN));
+      report.workspace = cpu_workspace(module, report.mesh.num_devices(), num_processors());
     }
     work.link_bytes = report.collectives->link_bytes();
     work.network_bytes = report.collectives->network_bytes();

@@ -191,5 +191,18 @@ TEST(Grad, PulledTwiceAndWithMissingCotangents) {
   EXPECT_EQ(got[2].to_doubles(), (std::vector<double>{9, 1}));
 }
 
+TEST(Grad, WhatIsNotActiveHasNone) {
+  const std::vector<TensorType> types{{DType::f64, {2}}, {DType::f64, {2}}};
+  const Graph g = make_graph(types, [](const std::vector<Tensor>& p) {
+    const Vjp product =
+        vjp([](const std::vector<Tensor>& x) { return std::vector<Tensor>{x[0] * x[1]}; }, p, {true, false});
+    const std::vector<Tensor> grads = product.pull({full({DType::f64, {2}}, 1)});
+    EXPECT_FALSE(grads[1]);
+    return std::vector<Tensor>{grads[0]};
+  });
+  const std::vector<Literal> args(2, Literal::from(DType::f64, {2}, std::vector<double>{3, -1}));
+  EXPECT_EQ(interpret(g, args)[0].to_doubles(), (std::vector<double>{3, -1}));
+}
+
 }  // namespace
 }  // namespace tenon

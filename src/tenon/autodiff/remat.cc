@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "tenon/base/regex.h"
 #include "tenon/base/wildcard.h"
 #include "tenon/config/define.h"
 #include "tenon/config/registry.h"
@@ -26,9 +27,24 @@ Save SaveNothing::operator()(const RematQuery&) const { return Save::recompute; 
 Save SaveDots::operator()(const RematQuery& query) const {
   return query.op == "dot_general" || query.op == "attention" ? Save::device : Save::recompute;
 }
+namespace {
+
+// Most are plain names; of the others, each is compiled once.
+bool matches_tag(const std::string& pattern, std::string_view tag) {
+  if (pattern.empty() || pattern == tag) return true;
+  if (tag.empty() || pattern.find_first_of(".*+?()[]{}|^$\\") == std::string::npos) return false;
+  thread_local std::map<std::string, Regex> compiled;
+  auto found = compiled.find(pattern);
+  if (found == compiled.end()) found = compiled.emplace(pattern, Regex::compile(pattern).value()).first;
+  return found->second.matches(tag);
+}
+
+}  // namespace
+
 Save SaveTags::operator()(const RematQuery& query) const {
   const auto has = [&](const std::vector<std::string>& tags) {
-    return !query.tag.empty() && std::find(tags.begin(), tags.end(), query.tag) != tags.end();
+    return !query.tag.empty() &&
+           std::any_of(tags.begin(), tags.end(), [&](const std::string& tag) { return matches_tag(tag, query.tag); });
   };
   return has(device) ? Save::device : has(host) ? Save::host : Save::recompute;
 }
@@ -38,7 +54,7 @@ namespace {
 bool matches(const SaveRule& rule, const RematQuery& query) {
   const bool here =
       rule.path.empty() || matches_wildcard(rule.path, query.path) || matches_wildcard(rule.path + ".*", query.path);
-  return here && (rule.tag.empty() || rule.tag == query.tag) && (rule.op.empty() || rule.op == query.op);
+  return here && matches_tag(rule.tag, query.tag) && (rule.op.empty() || rule.op == query.op);
 }
 
 std::string describe(const SaveRule& rule) {
@@ -52,7 +68,12 @@ std::string describe(const SaveRule& rule) {
 std::vector<RematClause> clauses_of(const RematPolicy& policy) {
   std::vector<SaveRule> rules;
   if (const auto* tags = policy.as<SaveTags>()) {
-    for (const std::string& tag : tags->device) rules.push_back({.tag = tag});
+    for (const std::string& tag : tags->device) {
+      if (std::find(tags->host.begin(), tags->host.end(), tag) != tags->host.end()) {
+        throw Error(ErrorCode::invalid_argument, "a remat policy keeps a tag on the device and on the host").got(tag);
+      }
+      rules.push_back({.tag = tag});
+    }
     for (const std::string& tag : tags->host) rules.push_back({.tag = tag});
   }
   if (const auto* list = policy.as<SaveRules>()) rules = list->rules;

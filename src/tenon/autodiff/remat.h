@@ -29,7 +29,7 @@ struct SaveDots {
   TENON_FN()
   Save operator()(const RematQuery& query) const;
 };
-// Keeps values with these tags on the device, or in host memory, and computes the rest again.
+// Keeps values with these tags (as in SaveRule) on the device, or in host memory, and computes the rest again.
 struct SaveTags {
   std::vector<std::string> device = {}, host = {};
   TENON_FN(device, host)
@@ -40,7 +40,7 @@ struct SaveTags {
 struct SaveRule {
   // A module path and all below it; * stands for any text: "decoder.layers.*.attention".
   std::string path = {};
-  std::string tag = {};
+  std::string tag = {};  // a regular expression (ECMAScript) for all of a tag: ".*_proj"
   std::string op = {};
   Save save = Save::device;
   TENON_FIELDS(path, tag, op, save)

@@ -230,6 +230,8 @@ TEST(Remat, RulesDecideByPathTagAndOp) {
   EXPECT_EQ(dots({{.op = "reduce_sum", .save = Save::recompute}, {.tag = "product"}}), 0);
   EXPECT_EQ(dots({{.path = "decoder.layers.*.attention", .op = "dot_general"}}), 2);
   EXPECT_EQ(dots({{.path = "decoder.layers.1"}}), 2);
+  EXPECT_EQ(dots({{.tag = "prod.*"}}), dots({{.tag = "product"}}));
+  EXPECT_EQ(dots({{.tag = "product|nothing"}}), dots({{.tag = "product"}}));
   EXPECT_EQ(dots({{.path = "*.ffn", .op = "dot_general"}}), 1);
   EXPECT_EQ(dots({{.path = "decoder.layers.0.attention", .save = Save::recompute}, {.tag = "product"}}), 1);
   EXPECT_EQ(dots({}), 3);
@@ -255,6 +257,10 @@ TEST(Remat, APolicyThatMatchesNothingIsAnError) {
     });
   };
   EXPECT_FALSE(error(SaveTags{.device = {"hidden"}}));
+  EXPECT_FALSE(error(SaveTags{.device = {"hid+en"}}));
+  EXPECT_TRUE(error(SaveTags{.device = {"hid"}})) << "all of a tag";
+  EXPECT_TRUE(error(SaveTags{.device = {"hid+en*"}, .host = {"(hidden"}})) << "no regular expression";
+  EXPECT_TRUE(error(SaveTags{.device = {"hidden"}, .host = {"hidden"}}));
   EXPECT_FALSE(error(SaveRules{.rules = {{.path = "layers.1"}}}));
   EXPECT_FALSE(error(SaveRules{}));
   const auto tag_error = error(SaveTags{.device = {"hidden"}, .host = {"hiden"}});

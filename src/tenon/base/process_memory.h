@@ -9,4 +9,7 @@ namespace tenon {
 // Bytes of it that are in the machine's memory (resident set size); none where the system doesn't tell.
 std::optional<uint64_t> resident_bytes();
 
+// Bytes it may have at most: the machine's memory, or less where its control group has a limit.
+int64_t memory_limit();
+
 }  // namespace tenon

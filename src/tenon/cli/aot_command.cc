@@ -1,10 +1,13 @@
 #include "tenon/cli/aot_command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "tenon/aot/generate_report.h"
+#include "tenon/base/file.h"
 #include "tenon/base/text.h"
 #include "tenon/cli/command_line.h"
 #include "tenon/cli/options.h"
@@ -44,8 +47,20 @@ std::vector<StepReport> compile_all(const AotCommand& command) {
   return compile_generate(config, target, command.shape, options);
 }
 
+// Before compiling, which may take minutes.
+void require_place(const std::string& file) {
+  const std::filesystem::path path(file), folder = path.has_parent_path() ? path.parent_path() : ".";
+  const char* wrong = !is_dir(folder.string())                     ? "its folder isn't there"
+                      : is_dir(file)                               ? "it is a folder"
+                      : ::access(folder.c_str(), W_OK | X_OK) != 0 ? "its folder can't be written"
+                                                                   : nullptr;
+  if (wrong == nullptr) return;
+  throw Error(ErrorCode::io, std::string("the file can't be written: ") + wrong).at("--save").got(quote_text(file));
+}
+
 // After all is printed, throws `out_of_memory` when a program doesn't fit.
 void run_aot(const AotCommand& command) {
+  if (command.save) require_place(*command.save);
   const std::vector<StepReport> reports = compile_all(command);
   if (command.json) {
     print_text(reports_json(reports) + "\n");

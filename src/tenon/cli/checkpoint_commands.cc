@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
 
 #include "tenon/base/file.h"
 #include "tenon/base/regex.h"
@@ -62,10 +63,22 @@ struct Sum {
   uint64_t bytes = 0;
 };
 
+// The names that match a regular expression; all for "".
+std::set<std::string> names_like(const OpenedCheckpoint& checkpoint, const std::string& pattern) {
+  const std::vector<std::string> names = checkpoint.names();
+  if (pattern.empty()) return {names.begin(), names.end()};
+  const Regex regex = Regex::compile(pattern).value();
+  std::set<std::string> out;
+  for (const std::string& name : names) {
+    if (regex.matches(name)) out.insert(name);
+  }
+  if (!out.empty()) return out;
+  throw Error(ErrorCode::invalid_argument, "no tensor to show").at(checkpoint.path()).got(quote_text(pattern));
+}
+
 void show(const CheckpointCommand& command) {
   const OpenedCheckpoint checkpoint = open(command.path, Verify::sizes);
-  const std::optional<Regex> wanted =
-      command.tensors.empty() ? std::nullopt : std::optional(Regex::compile(command.tensors).value());
+  const std::set<std::string> wanted = names_like(checkpoint, command.tensors);
   std::string text =
       fmt::format("{}: step {}, {}\n", checkpoint.path(), checkpoint.step(), format_bytes(checkpoint.bytes()));
   for (const auto& [key, value] : checkpoint.metadata()) text += fmt::format("{} = {}\n", key, value);
@@ -78,7 +91,7 @@ void show(const CheckpointCommand& command) {
     ++sum.tensors;
     sum.elements += num_elements(type.dims);
     sum.bytes += bytes;
-    if (!wanted || wanted->matches(name)) {
+    if (wanted.contains(name)) {
       text += fmt::format("{:<20}  {:>10}  {}\n", to_string(type), format_bytes(bytes), name);
     }
   }
@@ -92,7 +105,8 @@ void show(const CheckpointCommand& command) {
 }
 
 void diff(const CheckpointCommand& command) {
-  const OpenedCheckpoint before = open(command.path, Verify::sizes), after = open(command.other, Verify::sizes);
+  // Tensors are compared by their checksums, which say nothing of bytes that changed since.
+  const OpenedCheckpoint before = open(command.path, Verify::all), after = open(command.other, Verify::all);
   const CheckpointDifference d = compare(before, after, command.values);
   std::string text;
   for (const std::string& name : d.only_before) {

@@ -10,8 +10,10 @@
 #include "tenon/cli/command_line.h"
 #include "tenon/config/registry.h"
 #include "tenon/config/text.h"
+#include "tenon/data/text_dataset.h"
 #include "tenon/data/token_store.h"
 #include "tenon/experiments/overlay_file.h"
+#include "tenon/experiments/resolve.h"
 #include "tenon/inference/generator.h"
 
 namespace tenon {
@@ -41,6 +43,35 @@ void check_utf8(const std::string& prompt) {
   if (!is_utf8(prompt)) throw Error(ErrorCode::invalid_argument, "the prompt isn't valid UTF-8").at("--prompt");
 }
 
+// Not "", as a script's unset variable is.
+void require_path(const char* option, const std::string& path) {
+  if (!path.empty()) return;
+  throw Error(ErrorCode::invalid_argument, "the path is empty").at(option).hint("leave it out, or name one");
+}
+
+// Throws `invalid_argument` unless the experiment has an argument for prepared data.
+void require_tokens_argument(ExperimentOptions options, const std::string& dir) {
+  load_plugins(options.plugins);
+  const Experiment& experiment = find_experiment(experiments(), options.experiment, options.overrides);
+  const std::string arguments = "\n" + arguments_to_toml(experiment, options.overrides);
+  if (arguments.find("\nargs.data = ") != std::string::npos) return;
+  const bool text = resolve(experiment, options.overrides).config.data.is<TextDataset>();
+  throw Error(ErrorCode::invalid_argument, text ? "this experiment takes text only, and trains on its bytes"
+                                                : "this experiment takes no prepared data")
+      .at("--data")
+      .got("prepared tokens in " + dir)
+      .hint(std::string(text ? "give the folder of text" : "give what it trains on") +
+            ", or take an experiment that has args.data, as llama2_test");
+}
+
+// "args.data=DIR", or "args.data_path=PATH" for what isn't prepared.
+std::string data_assignment(const ExperimentOptions& experiment, const std::string& data) {
+  require_path("--data", data);
+  if (!is_prepared_data(data)) return "args.data_path=" + data;
+  require_tokens_argument(experiment, data);
+  return "args.data=" + data;
+}
+
 // "my" for an experiment that is the file x/my.toml.
 std::string run_name(const std::string& experiment) {
   return is_overlay_file(experiment) ? std::filesystem::path(experiment).stem().string() : experiment;
@@ -51,17 +82,15 @@ std::string run_name(const std::string& experiment) {
 void run_train(const TrainCommand& command) {
   ExperimentOptions experiment = command.experiment;
   if (command.data) {
-    if (command.data->empty()) {
-      throw Error(ErrorCode::invalid_argument, "the path is empty").at("--data").hint("leave it out, or name one");
-    }
-    const std::string argument = is_prepared_data(*command.data) ? "args.data=" : "args.data_path=";
-    experiment.overrides.assignments.insert(experiment.overrides.assignments.begin(), argument + *command.data);
+    auto& assignments = experiment.overrides.assignments;
+    assignments.insert(assignments.begin(), data_assignment(command.experiment, *command.data));
   }
   RunOptions options;
   options.platform = command.device.platform;
   if (command.device.device) options.backend = open_backend(command.device);
   const Trainer::Config config = resolve_config(experiment, options.backend.get());
-  options.dir = command.dir.empty() ? "runs/" + run_name(command.experiment.experiment) : command.dir;
+  if (command.dir) require_path("--dir", *command.dir);
+  options.dir = command.dir.value_or("runs/" + run_name(command.experiment.experiment));
   options.resume = option("--resume", parse_resume(command.resume));
   options.new_optimizer = command.new_optimizer;
   options.dry_run = command.dry_run;
@@ -75,6 +104,7 @@ void run_train(const TrainCommand& command) {
 namespace {
 
 void write_one(Generator& generator, const std::string& prompt, const GenerateOptions& options) {
+  generator.check(prompt, options);  // before anything is on the screen
   print_text(prompt);
   const GenerateResult result = generator.generate(prompt, options, print_text);
   print_text("\n");

@@ -16,7 +16,8 @@ struct TrainCommand {
   // A folder of text or of prepared data; none: what the experiment says.
   std::optional<std::string> data;
   DeviceOptions device;
-  std::string dir, resume = "auto";
+  std::optional<std::string> dir;  // none: runs/EXPERIMENT
+  std::string resume = "auto";
   std::optional<std::string> trap, profile;
   bool new_optimizer = false, dry_run = false, allow_replication = false;
 };

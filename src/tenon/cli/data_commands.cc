@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tenon/base/clock.h"
 #include "tenon/base/file.h"
+#include "tenon/base/processors.h"
 #include "tenon/base/text.h"
 #include "tenon/cli/command_line.h"
 #include "tenon/cli/options.h"
@@ -36,7 +36,7 @@ struct TokenizerCommand {
 struct PrepareCommand {
   InputOptions input;
   std::string out, tokenizer = "bytes";
-  int64_t jobs = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 1024);
+  int64_t jobs = std::min<int64_t>(num_processors(), 1024);
 };
 struct ShowCommand {
   std::string dir;

@@ -1,6 +1,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
+
 #include "tenon/base/allocator.h"
 #include "tenon/cli/app.h"
 
@@ -17,6 +19,7 @@ void open_standard_streams() {
 
 int main(int argc, char** argv) {
   open_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, like a full disk
   tenon::configure_allocator();
   return tenon::run_app(argc, argv);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 #include "tenon/cli/command_line.h"
@@ -21,6 +22,12 @@ struct ParityCommand {
 
 void parity(const ParityCommand& command) {
   ParityOptions options = command.options;
+  if (!(options.tolerance >= 0 && std::isfinite(options.tolerance))) {
+    throw Error(ErrorCode::invalid_argument, "not a tolerance")
+        .at("--tolerance")
+        .got(fmt::format("{}", options.tolerance))
+        .expected("a number of at least 0");
+  }
   for (const std::string& text : command.meshes) {
     Result<ParityMesh> mesh = parse_parity_mesh(text);
     if (!mesh.ok()) {

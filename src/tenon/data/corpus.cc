@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <string_view>
 
 #include "tenon/base/file.h"
+#include "tenon/data/input_text.h"
 
 namespace tenon {
 namespace {
@@ -31,10 +32,13 @@ Result<std::vector<std::string>> document_paths(const std::string& path) {
 Status check_text(const MappedFile& file) {
   const auto bytes = file.bytes();
   if (bytes.empty()) return Error(ErrorCode::damaged, "the file is empty").at(file.path());
-  const void* zero = std::memchr(bytes.data(), 0, bytes.size());
-  if (zero == nullptr) return {};
-  const auto offset = static_cast<const std::byte*>(zero) - bytes.data();
-  return Error(ErrorCode::damaged, fmt::format("not a text: a zero byte at offset {}", offset)).at(file.path());
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t bad = find_bad_text(text);
+  if (bad == text.size()) return {};
+  return bad_text_error(text[bad] == '\0', bad)
+      .at(file.path())
+      .hint("convert the file to UTF-8, or prepare it: tenon data prepare " + file.path() +
+            " --out DIR --bad_text replace");
 }
 
 }  // namespace

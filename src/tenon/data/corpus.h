@@ -14,7 +14,8 @@ namespace tenon {
 class Corpus {
  public:
   // `path` is a text file, or a folder whose *.txt files are the documents, in the order of their names. Errors name
-  // the file: missing, no text in the folder, empty, or `damaged` for a file with zero bytes in it, which no text has.
+  // the file: missing, no text in the folder, empty, or `damaged`, with the byte, for a file that isn't UTF-8 or has a
+  // zero byte in it. All files are read through for that.
   static Result<Corpus> open(const std::string& path);
 
   int64_t num_documents() const { return static_cast<int64_t>(files_.size()); }

@@ -105,10 +105,13 @@ std::optional<RawText> TextReader::whole_file(const std::string& path) {
   return std::nullopt;
 }
 
-namespace {
+size_t find_bad_text(std::string_view text) { return utf8_prefix(text.substr(0, text.find('\0'))); }
 
-// Where the first byte that no text has is; the end when there is none.
-size_t find_bad(std::string_view text) { return utf8_prefix(text.substr(0, text.find('\0'))); }
+Error bad_text_error(bool zero, uint64_t at) {
+  return Error(ErrorCode::damaged, fmt::format("the text {} at byte {}", zero ? "has a zero byte" : "isn't UTF-8", at));
+}
+
+namespace {
 
 // Goes over the text once, however much of it is bad.
 std::string replace_bad(std::string_view text) {
@@ -153,13 +156,13 @@ std::string member_text(const RawText& raw, const std::string& field) {
 }  // namespace
 
 CleanText clean_text(RawText raw, const TextOptions& options) {
-  const size_t bad_raw = find_bad(raw.bytes);
+  const size_t bad_raw = find_bad_text(raw.bytes);
   CleanText out{{}, bad_raw < raw.bytes.size()};
   if (out.bad && options.bad_text == BadText::skip) return out;
   if (out.bad && options.bad_text == BadText::replace) raw.bytes = replace_bad(raw.bytes);
   if (!out.bad || options.bad_text == BadText::replace) {
     out.text = raw.line > 0 ? member_text(raw, options.field) : std::move(raw.bytes);
-    if (find_bad(out.text) == out.text.size()) return out;
+    if (find_bad_text(out.text) == out.text.size()) return out;
     // A zero byte that JSON spells out.
     out.bad = true;
     if (options.bad_text == BadText::skip) return {{}, true};
@@ -167,8 +170,7 @@ CleanText clean_text(RawText raw, const TextOptions& options) {
   }
   // A zero byte that JSON spells out has no place of its own.
   const bool in_file = bad_raw < raw.bytes.size(), zero = !in_file || raw.bytes[bad_raw] == '\0';
-  throw Error(ErrorCode::damaged, fmt::format("the text {} at byte {}", zero ? "has a zero byte" : "isn't UTF-8",
-                                              raw.offset + (in_file ? bad_raw : 0)))
+  throw bad_text_error(zero, raw.offset + (in_file ? bad_raw : 0))
       .at(raw.line > 0 ? fmt::format("{}:{}", *raw.path, raw.line) : *raw.path)
       .hint("convert the file to UTF-8, or choose --bad_text replace or skip");
 }

@@ -51,6 +51,11 @@ class TextReader {
   uint64_t done_ = 0, total_ = 0;
 };
 
+// Where the first byte is that no text has: of bytes that aren't UTF-8, or a zero byte. The end when there is none.
+size_t find_bad_text(std::string_view text);
+// `damaged`: that a text isn't UTF-8 at byte `at` of its file, or has a zero byte there.
+Error bad_text_error(bool zero, uint64_t at);
+
 // What becomes of a document that isn't text: bytes that aren't UTF-8, or a zero byte.
 enum class BadText : uint8_t { error, replace, skip };
 

@@ -1,5 +1,7 @@
 #include "tenon/data/prepare.h"
 
+#include <fmt/format.h>
+
 #include <deque>
 #include <future>
 #include <optional>
@@ -95,8 +97,8 @@ class Preparation {
     report_.empty_files = reader_.empty_files();
     if (report_.documents == 0) {
       throw Error(ErrorCode::invalid_argument, "no document has any text")
-          .got(std::to_string(report_.files) + " files, " + std::to_string(report_.empty_files.size()) +
-               " of them empty");
+          .got(fmt::format("{} files, {} of them empty; {} documents empty, {} skipped that weren't UTF-8 text",
+                           report_.files, report_.empty_files.size(), report_.empty_documents, report_.bad_documents));
     }
     report_.shards = static_cast<int64_t>(writer_.finish().shards.size());
     return report_;

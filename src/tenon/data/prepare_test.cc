@@ -141,6 +141,10 @@ TEST_F(PrepareTest, NothingIsLeftBehindOnErrors) {
   PrepareOptions empty = options("empty");
   empty.inputs = {path("none")};
   EXPECT_THAT(thrown([&] { (void)prepare_data(bytes_, empty); }).what(), HasSubstr("no document has any text"));
+  write("none/b.txt", "caf\xE9");
+  empty.text.bad_text = BadText::skip;
+  EXPECT_THAT(thrown([&] { (void)prepare_data(bytes_, empty); }).what(),
+              HasSubstr("got 2 files, 1 of them empty; 0 documents empty, 1 skipped that weren't UTF-8 text"));
 }
 
 TEST_F(PrepareTest, WholeOrNotAtAll) {

@@ -140,7 +140,13 @@ TEST_F(TextDatasetTest, ErrorsNameThePath) {
   EXPECT_THAT(failure(options()).what(), HasSubstr("b.txt: the file is empty"));
   write("b.txt", std::string("torn\0page", 9));
   EXPECT_EQ(failure(options()).code(), ErrorCode::damaged);
-  EXPECT_THAT(failure(options()).what(), HasSubstr("zero byte at offset 4"));
+  EXPECT_THAT(failure(options()).what(), HasSubstr("b.txt: the text has a zero byte at byte 4"));
+  write("b.txt", "caf\xE9 au lait");
+  EXPECT_EQ(failure(options()).code(), ErrorCode::damaged);
+  EXPECT_THAT(failure(options()).what(), HasSubstr("b.txt: the text isn't UTF-8 at byte 3"));
+  EXPECT_THAT(failure(options()).what(), HasSubstr("b.txt --out DIR --bad_text replace"));
+  write("b.txt", "caf\xC3\xA9, cut: \xC3");
+  EXPECT_THAT(failure(options()).what(), HasSubstr("at byte 12"));
   write("b.txt", "ok");
   with = options();
   with.sequence_length = 100;

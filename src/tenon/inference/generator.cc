@@ -162,6 +162,13 @@ std::vector<int64_t> Generator::prompt_tokens(std::string_view prompt) const {
   return out;
 }
 
+std::vector<int64_t> Generator::checked_tokens(std::string_view prompt, const GenerateOptions& options) const {
+  options.check(runner_->vocab_size());
+  std::vector<int64_t> tokens = prompt_tokens(prompt);
+  check_length(*runner_, static_cast<int64_t>(tokens.size()), options.max_tokens);
+  return tokens;
+}
+
 void Generator::prepare(GenerateKey key, int64_t prompt_length, const GenerateOptions& options) {
   const auto compile = [&](int64_t num_tokens) {
     key.num_tokens = num_tokens;
@@ -325,9 +332,7 @@ GenerateResult Generator::search(const std::vector<int64_t>& prompt, const Gener
 
 GenerateResult Generator::generate(std::string_view prompt, const GenerateOptions& options,
                                    const std::function<void(std::string_view)>& on_text) {
-  options.check(runner_->vocab_size());
-  Texts texts{{prompt_tokens(prompt)}, {options.sampling.seed}, {}};
-  check_length(*runner_, static_cast<int64_t>(texts.prompts[0].size()), options.max_tokens);
+  Texts texts{{checked_tokens(prompt, options)}, {options.sampling.seed}, {}};
   if (options.num_beams > 1) {
     const GenerateResult result = search(texts.prompts[0], options);
     if (on_text && !result.text.empty()) on_text(result.text);

@@ -44,6 +44,8 @@ class Generator {
   // About damaged checkpoints that were passed over.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
+  // Throws what `generate` does for a prompt and options that don't go with the model, and writes nothing.
+  void check(std::string_view prompt, const GenerateOptions& options) const { checked_tokens(prompt, options); }
   // A text behind `prompt`; `on_text` gets whole characters as they are made (of beam search, all at the end). Throws
   // `invalid_argument` or `unsupported` naming the option.
   GenerateResult generate(std::string_view prompt, const GenerateOptions& options,
@@ -63,6 +65,8 @@ class Generator {
     std::vector<TextWriter> writers;
   };
   std::vector<int64_t> prompt_tokens(std::string_view prompt) const;
+  // These, once everything fits.
+  std::vector<int64_t> checked_tokens(std::string_view prompt, const GenerateOptions& options) const;
   std::vector<GenerateResult> write(Texts texts, const GenerateOptions& options);
   GenerateResult search(const std::vector<int64_t>& prompt, const GenerateOptions& options);
   // Compiles what texts behind prompts of up to this length need.

@@ -469,6 +469,8 @@ TEST_F(GeneratorTest, LengthsAreChecked) {
   const auto path_of_error = [&](const std::string& prompt, int64_t max_tokens) {
     const auto e = error_of([&] { g.generate(prompt, with(max_tokens)); });
     EXPECT_TRUE(e && e->code() == ErrorCode::invalid_argument);
+    const auto checked = error_of([&] { g.check(prompt, with(max_tokens)); });
+    EXPECT_EQ(checked ? checked->what() : std::string(), e ? e->what() : std::string());
     return e ? e->path() : "";
   };
   EXPECT_EQ(path_of_error("a", -1), "max_tokens");
@@ -476,6 +478,10 @@ TEST_F(GeneratorTest, LengthsAreChecked) {
   EXPECT_EQ(path_of_error("a", INT64_MAX), "max_tokens");
   EXPECT_EQ(path_of_error(std::string(Generator::kMaxLength, 'a'), 0), "prompt");
   EXPECT_EQ(error_of([&] { g.generate("a", with(1, {.temperature = -1})); })->path(), "temperature");
+  GenerateOptions stopping = with(1);
+  stopping.stop_tokens = {kByteVocabSize};
+  EXPECT_EQ(error_of([&] { g.check("a", stopping); })->path(), "stop_tokens");
+  g.check("a", with(1));
 }
 
 TEST_F(GeneratorTest, ReadsACheckpointsDirectoryAlone) {

@@ -1,7 +1,10 @@
 #include "tenon/nn/initializers.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "tenon/base/text.h"
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
@@ -14,6 +17,19 @@ TENON_FN_TYPE(Constant, InitSignature, "one value everywhere")
 TENON_FN_TYPE(Normal, InitSignature, "normal with a standard deviation")
 TENON_FN_TYPE(FanInNormal, InitSignature, "normal with standard deviation scale / sqrt(fan_in)")
 TENON_FN_TYPE(FanInUniform, InitSignature, "uniform between -scale / sqrt(fan_in) and that")
+
+namespace {
+
+void check_spread(Checker& c, std::string_view field, double value) {
+  c.require(value >= 0 && std::isfinite(value), field,
+            fmt::format("must be at least 0 and finite, is {}", format_float(value)));
+}
+
+}  // namespace
+
+void Normal::check(Checker& c) const { check_spread(c, "stddev", stddev); }
+void FanInNormal::check(Checker& c) const { check_spread(c, "scale", scale); }
+void FanInUniform::check(Checker& c) const { check_spread(c, "scale", scale); }
 
 Tensor Constant::operator()(const InitArgs& args) const { return full({DType::f32, args.shape}, value); }
 Tensor Normal::operator()(const InitArgs& args) const {

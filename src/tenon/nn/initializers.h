@@ -1,4 +1,4 @@
-// How parameters start.
+// How parameters start. Standard deviations and scales are finite and at least 0.
 #pragma once
 
 #include "tenon/autodiff/tree.h"
@@ -15,18 +15,21 @@ struct Constant {
 // Normal with this standard deviation.
 struct Normal {
   double stddev = 0.02;
+  void check(Checker& c) const;
   TENON_FN(stddev)
   Tensor operator()(const InitArgs& args) const;
 };
 // Normal with standard deviation scale / sqrt(fan_in).
 struct FanInNormal {
   double scale = 1;
+  void check(Checker& c) const;
   TENON_FN(scale)
   Tensor operator()(const InitArgs& args) const;
 };
 // Uniform in scale / sqrt(fan_in) * [-1, 1): what PyTorch's linear layers and convolutions start with.
 struct FanInUniform {
   double scale = 1;
+  void check(Checker& c) const;
   TENON_FN(scale)
   Tensor operator()(const InitArgs& args) const;
 };

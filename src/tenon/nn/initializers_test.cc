@@ -6,6 +6,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/random.h"
+#include "tenon/ir/testing/errors.h"
 #include "tenon/nn/testing/tiny_lm.h"
 
 namespace tenon {
@@ -39,6 +40,22 @@ TEST(Initializers, StandardDeviations) {
   EXPECT_NEAR(moments(initial_values(Linear(linear), 1).at("weight")).stddev, 3 / 8.0, 0.015);
   linear.init = Normal{.stddev = 0.5};
   EXPECT_NEAR(moments(initial_values(Linear(linear), 1).at("weight")).stddev, 0.5, 0.02);
+}
+
+TEST(Initializers, WhatIsNoSpreadIsRefused) {
+  const auto told = [](const Initializer& init) {
+    Linear::Config linear;
+    linear.input_dim = linear.output_dim = 2;
+    linear.init = init;
+    const auto e = error_of([&] { build(linear); });
+    return e ? std::string(e->what()) : "";
+  };
+  EXPECT_EQ(told(Normal{.stddev = -1}), "invalid_argument at init.stddev: must be at least 0 and finite, is -1.0");
+  EXPECT_EQ(told(Normal{.stddev = NAN}), "invalid_argument at init.stddev: must be at least 0 and finite, is nan");
+  EXPECT_EQ(told(FanInNormal{.scale = INFINITY}),
+            "invalid_argument at init.scale: must be at least 0 and finite, is inf");
+  EXPECT_EQ(told(FanInUniform{.scale = -2}), "invalid_argument at init.scale: must be at least 0 and finite, is -2.0");
+  EXPECT_EQ(told(Normal{.stddev = 0}), "");
 }
 
 TEST(Initializers, FansOfAStackDontCountItsLayers) {

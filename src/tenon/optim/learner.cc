@@ -1,5 +1,8 @@
 #include "tenon/optim/learner.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <set>
 
 #include "tenon/base/text.h"
@@ -23,6 +26,11 @@ Learner::Config::Config() : optimizer(AdamW::Config{}) {}
 
 void Learner::Config::check(Checker& c) const {
   c.require(learning_rate.has_value(), "learning_rate", "must be set");
+  if (learning_rate.is_constant()) {
+    const double rate = learning_rate(0);
+    c.require(rate >= 0 && std::isfinite(rate), "learning_rate",
+              fmt::format("must be at least 0 and finite, is {}", format_float(rate)));
+  }
   c.positive("clip_global_norm", clip_global_norm);
   c.positive("max_skipped_steps", max_skipped_steps);
 }

@@ -273,6 +273,19 @@ TEST(Learner, ChecksRanges) {
   EXPECT_THROW(build(adam), Error);
 }
 
+TEST(Learner, ConstantRatesAreAtLeastZeroAndFinite) {
+  Learner::Config c;
+  for (const auto& [rate, text] : std::map<double, std::string>{{-1, "-1.0"}, {kInf, "inf"}, {-kInf, "-inf"}}) {
+    c.learning_rate = rate;
+    EXPECT_STREQ(error_of([&] { build(c); })->what(),
+                 ("invalid_argument at learning_rate: must be at least 0 and finite, is " + text).c_str());
+  }
+  c.learning_rate = kNan;
+  EXPECT_THROW(build(c), Error);
+  c.learning_rate = 0;
+  build(c);
+}
+
 // A frozen parameter stays, keeps no state, and its gradient counts for nothing, not even in the norm.
 TEST(Learner, FrozenParametersStay) {
   Learner::Config config;

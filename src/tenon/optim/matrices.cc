@@ -4,12 +4,24 @@
 
 namespace tenon {
 
-Tensor gram(const Tensor& x, int64_t side, DotPrecision precision) {
+namespace {
+
+Tensor contract_both(const Tensor& a, const Tensor& b, int64_t dim, DotPrecision precision) {
   DotDims dims;
-  for (int64_t d = 0; d + 2 < x.rank(); ++d) dims.lhs_batch.push_back(d);
+  for (int64_t d = 0; d + 2 < a.rank(); ++d) dims.lhs_batch.push_back(d);
   dims.rhs_batch = dims.lhs_batch;
-  dims.lhs_contract = dims.rhs_contract = {x.rank() - 1 - side};
-  return dot_general(x, x, dims, precision);
+  dims.lhs_contract = dims.rhs_contract = {dim};
+  return dot_general(a, b, dims, precision);
+}
+
+}  // namespace
+
+Tensor times_transposed(const Tensor& a, const Tensor& b, DotPrecision precision) {
+  return contract_both(a, b, a.rank() - 1, precision);
+}
+
+Tensor transposed_times(const Tensor& a, const Tensor& b, DotPrecision precision) {
+  return contract_both(a, b, a.rank() - 2, precision);
 }
 
 Tensor identity_matrices(const TensorType& type) {

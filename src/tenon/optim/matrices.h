@@ -5,8 +5,10 @@
 
 namespace tenon {
 
-// Of x [..., M, N]: x x^T, [..., M, M], for side 0; x^T x, [..., N, N], for side 1.
-Tensor gram(const Tensor& x, int64_t side, DotPrecision precision = DotPrecision::fast);
+// a b^T, [..., M, P], of a [..., M, N] and b [..., P, N].
+Tensor times_transposed(const Tensor& a, const Tensor& b, DotPrecision precision = DotPrecision::fast);
+// a^T b, [..., M, P], of a [..., N, M] and b [..., N, P].
+Tensor transposed_times(const Tensor& a, const Tensor& b, DotPrecision precision = DotPrecision::fast);
 // [..., M, M]: ones on the diagonals.
 Tensor identity_matrices(const TensorType& type);
 // [..., M, N] -> [..., 1, 1].

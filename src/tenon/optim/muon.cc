@@ -42,7 +42,7 @@ Tensor orthogonalize(const Tensor& x, int64_t num_iterations, DType iteration_dt
   const Tensor norm = frobenius_norm_keep(wide);
   Tensor y = convert(wide / broadcast_to(maximum(norm, full_like(norm, kEps)), wide.dims()), iteration_dtype);
   for (int64_t i = 0; i < num_iterations; ++i) {
-    const Tensor outer = gram(y, 0);
+    const Tensor outer = times_transposed(y, y);
     y = y * 3.4445 + matmul(outer * -4.7750 + matmul(outer, outer) * 2.0315, y);
   }
   const Tensor out = convert(y, DType::f32);

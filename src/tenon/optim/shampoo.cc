@@ -83,14 +83,14 @@ Tensor padded_to(const Tensor& x, const Dims& dims) {
   return pad(x, zeros({x.dtype(), {}}), Dims(high.size(), 0), high);
 }
 
-// The root, which is symmetric, times u from the left (side 0), or u times the root.
-Tensor scaled(const Tensor& u, const Tensor& root, int64_t side) {
-  if (side == 0) return matmul(root, u, DotPrecision::full);
-  DotDims dims;
-  for (int64_t d = 0; d + 2 < u.rank(); ++d) dims.lhs_batch.push_back(d);
-  dims.rhs_batch = dims.lhs_batch;
-  dims.lhs_contract = dims.rhs_contract = {u.rank() - 1};  // by its columns: its rows, which are split, become u's
-  return dot_general(u, root, dims, DotPrecision::full);
+// g g^T for side 0, g^T g for side 1.
+Tensor statistics_of(const Tensor& g, size_t side) {
+  return side == 0 ? times_transposed(g, g, DotPrecision::full) : transposed_times(g, g, DotPrecision::full);
+}
+
+// root u for side 0, u root for side 1; either way the root's rows, which are split, become u's dimension.
+Tensor scaled(const Tensor& u, const Tensor& root, size_t side) {
+  return side == 0 ? matmul(root, u, DotPrecision::full) : times_transposed(u, root, DotPrecision::full);
 }
 
 // `u` with the size of `like`, each matrix by itself.
@@ -156,12 +156,12 @@ std::pair<Tensor, Nest> Shampoo::update(const OptimizerArgs& args) const {
     // Where nothing is padded: a root is made split as it is kept, and scales with its rows split as the side is.
     const bool whole = !is_padded(before, info.shape) && !is_padded(args.value, shape);
     const auto placed = [&](const Tensor& x) { return whole ? shard(x, info.partition) : x; };
-    const Tensor fresh = gram(g, static_cast<int64_t>(side), DotPrecision::full);
+    const Tensor fresh = statistics_of(g, side);
     const Tensor statistics = placed(crop(before, info.shape) * config_.b2 + fresh * (1 - config_.b2));
     const Tensor root = cond(
         due, [&] { return std::vector{placed(inverse_root(statistics, power, config_.ridge))}; },
         [&] { return std::vector{placed(crop(root_before, info.shape))}; })[0];
-    u = scaled(u, whole ? shard(root, by_rows(args.param, side)) : root, static_cast<int64_t>(side));
+    u = scaled(u, whole ? shard(root, by_rows(args.param, side)) : root, side);
     state.emplace(kSides[side].statistics, padded_to(statistics, before.dims()));
     state.emplace(kSides[side].root, padded_to(root, root_before.dims()));
   }

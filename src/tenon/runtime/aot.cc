@@ -126,6 +126,7 @@ AotTarget AotTarget::parse(std::string_view text, const ChipTable& chips) {
   if (target.name == kCpu) {
     target.platform = kCpu;
     parse_hosts(text, colon == std::string_view::npos ? "1" : rest, 0, target);
+    target.linked_devices = target.num_devices;
     return target;
   }
   const Chip& chip = chips.find(target.name);
@@ -136,6 +137,7 @@ AotTarget AotTarget::parse(std::string_view text, const ChipTable& chips) {
   } else {
     parse_hosts(text, rest, chip.host_devices, target);
   }
+  target.linked_devices = chip.host_devices > 0 ? target.host_devices : target.num_devices / target.num_slices;
   return target;
 }
 

@@ -29,6 +29,8 @@ struct AotTarget {
   int64_t num_slices = 1;
   int64_t num_devices = 0;
   int64_t host_devices = 0;  // of each host; 0 for TPUs
+  // How many, one behind another, the chip's links join: those of a host or a slice.
+  int64_t linked_devices = 0;
   bool operator==(const AotTarget&) const = default;
 
   // Throws `invalid_argument`, or `unknown_name` with the chips there are.

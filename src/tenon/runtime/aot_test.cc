@@ -18,17 +18,17 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(AotTarget, Parses) {
-  EXPECT_EQ(AotTarget::parse("v5p:2x2x1"), (AotTarget{"tpu", "v5p", "2x2x1", 1, 4, 0}));
-  EXPECT_EQ(AotTarget::parse("v5p:8x8x4*3"), (AotTarget{"tpu", "v5p", "8x8x4", 3, 768, 0}));
-  EXPECT_EQ(AotTarget::parse("tpu7x:2x2x1"), (AotTarget{"tpu", "tpu7x", "2x2x1", 1, 8, 0}));
-  EXPECT_EQ(AotTarget::parse("v6e:4x4"), (AotTarget{"tpu", "v6e", "4x4", 1, 16, 0}));
-  EXPECT_EQ(AotTarget::parse("h100:4"), (AotTarget{"cuda", "h100", "1x1x4", 1, 4, 4}));
-  EXPECT_EQ(AotTarget::parse("h200:32"), (AotTarget{"cuda", "h200", "1x4x8", 1, 32, 8}));
-  EXPECT_EQ(AotTarget::parse("h100:32x8"), (AotTarget{"cuda", "h100", "1x32x8", 1, 256, 8}));
-  EXPECT_EQ(AotTarget::parse("h100:3x4"), (AotTarget{"cuda", "h100", "1x3x4", 1, 12, 4}));
+  EXPECT_EQ(AotTarget::parse("v5p:2x2x1"), (AotTarget{"tpu", "v5p", "2x2x1", 1, 4, 0, 4}));
+  EXPECT_EQ(AotTarget::parse("v5p:8x8x4*3"), (AotTarget{"tpu", "v5p", "8x8x4", 3, 768, 0, 256}));
+  EXPECT_EQ(AotTarget::parse("tpu7x:2x2x1"), (AotTarget{"tpu", "tpu7x", "2x2x1", 1, 8, 0, 8}));
+  EXPECT_EQ(AotTarget::parse("v6e:4x4"), (AotTarget{"tpu", "v6e", "4x4", 1, 16, 0, 16}));
+  EXPECT_EQ(AotTarget::parse("h100:4"), (AotTarget{"cuda", "h100", "1x1x4", 1, 4, 4, 4}));
+  EXPECT_EQ(AotTarget::parse("h200:32"), (AotTarget{"cuda", "h200", "1x4x8", 1, 32, 8, 8}));
+  EXPECT_EQ(AotTarget::parse("h100:32x8"), (AotTarget{"cuda", "h100", "1x32x8", 1, 256, 8, 8}));
+  EXPECT_EQ(AotTarget::parse("h100:3x4"), (AotTarget{"cuda", "h100", "1x3x4", 1, 12, 4, 4}));
   EXPECT_EQ(AotTarget::parse("mi300x:2x8").platform, "rocm");
-  EXPECT_EQ(AotTarget::parse("trn2:64x16"), (AotTarget{"neuron", "trn2", "1x64x16", 1, 1024, 16}));
-  EXPECT_EQ(AotTarget::parse("cpu:8"), (AotTarget{"cpu", "cpu", "1x1x8", 1, 8, 8}));
+  EXPECT_EQ(AotTarget::parse("trn2:64x16"), (AotTarget{"neuron", "trn2", "1x64x16", 1, 1024, 16, 16}));
+  EXPECT_EQ(AotTarget::parse("cpu:8"), (AotTarget{"cpu", "cpu", "1x1x8", 1, 8, 8, 8}));
   EXPECT_EQ(AotTarget::parse("cpu").num_devices, 1);
   for (const char* bad :
        {"v5p", "v5p:", "v5p:2x", "v5p:2", "v5p:0x2", "v5p:2x2x1*0", "v5p:2x2x1*", "v5p:2x2x2x2", "h100:0", "h100:12",

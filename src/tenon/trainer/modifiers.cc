@@ -18,6 +18,7 @@
 namespace tenon {
 
 TENON_FN_TYPE(SetMesh, void(AnyConfig&), "how devices are arranged", {"mesh", "all axes"})
+TENON_FN_TYPE(SetXlaFlags, void(AnyConfig&), "adds flags of the compiler", {"flags", "values by name without dashes"})
 TENON_FN_TYPE(AccumulateGradients, void(AnyConfig&), "splits every batch into microbatches", {"steps", "how many"})
 TENON_FN_TYPE(ShardOptimizerOnly, void(AnyConfig&),
               "parameters whole on every device, what the optimizer keeps split over 'fsdp' (ZeRO-1)")
@@ -123,6 +124,11 @@ void SetMesh::operator()(AnyConfig& tree) const { trainer_of(tree).mesh = mesh; 
 
 void AccumulateGradients::check(Checker& c) const { c.positive("steps", steps); }
 void AccumulateGradients::operator()(AnyConfig& tree) const { trainer_of(tree).accumulation = steps; }
+
+void SetXlaFlags::check(Checker& c) const { c.require(!flags.empty(), "flags", "must name a flag"); }
+void SetXlaFlags::operator()(AnyConfig& tree) const {
+  for (const auto& [name, value] : flags) trainer_of(tree).xla_flags[name] = value;
+}
 
 void ShardOptimizerOnly::operator()(AnyConfig& tree) const {
   constexpr const char* kFsdp = "fsdp";

@@ -25,6 +25,14 @@ struct AccumulateGradients {
   void operator()(AnyConfig& tree) const;
 };
 
+// Adds flags of the compiler to Trainer::Config::xla_flags, over those of the same names.
+struct SetXlaFlags {
+  std::map<std::string, std::string> flags = {};
+  void check(Checker& c) const;
+  TENON_FN(flags)
+  void operator()(AnyConfig& tree) const;
+};
+
 // Parameters whole on every device, as data parallelism has them, but what the optimizer keeps split over `fsdp`
 // (ZeRO-1, Rajbhandari et al. 2020): takes `fsdp` out of the specs of weights, and sets optimizer_axes. Without it
 // parameters are split too (ZeRO-3).

@@ -28,6 +28,19 @@ TEST(SetPrecision, ByPath) {
   EXPECT_THAT(failure({.compute = {{"model", DType::bf16}, {"mod*", DType::f32}}}, c), HasSubstr("two patterns"));
 }
 
+TEST_F(RunTest, FlagsReachTheCompiler) {
+  Trainer::Config c = config(5);
+  c.xla_flags = {{"xla_cpu_enable_fast_math", "true"}, {"xla_disable_hlo_passes", "algsimp"}};
+  SetXlaFlags{{{"xla_cpu_enable_fast_math", "false"}}}(c);
+  EXPECT_EQ(c.xla_flags.at("xla_cpu_enable_fast_math"), "false");
+  EXPECT_EQ(c.xla_flags.size(), 2U);
+  EXPECT_EQ(run("known", c).step, 5);
+  SetXlaFlags{{{"xla_no_such_flag", "1"}}}(c);
+  const Error e = failure("unknown", c);
+  EXPECT_EQ(e.code(), ErrorCode::compile);
+  EXPECT_THAT(e.what(), HasSubstr("xla_no_such_flag"));
+}
+
 TEST_F(RunTest, Float16IsRefusedByName) {
   Trainer::Config c = config(5);
   SetPrecision{.compute = {{"model", DType::f16}}}(c);

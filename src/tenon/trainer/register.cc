@@ -12,7 +12,7 @@ namespace tenon {
 
 void register_trainer(Registry& registry) {
   registry.add<Trainer, LossEvaluator, EarlyStopping, SaveEverySeconds, TimeLimit, JsonlWriter, TensorBoardWriter,
-               SetMesh, AccumulateGradients, ShardOptimizerOnly, ScaleBatch, SetPrecision>();
+               SetMesh, AccumulateGradients, SetXlaFlags, ShardOptimizerOnly, ScaleBatch, SetPrecision>();
 }
 
 }  // namespace tenon

@@ -240,6 +240,7 @@ void Run::save() {
   const Span span("start to save step", step_);
   const Watchdog::Watch watch(watchdog_, fmt::format("copying step {} to the host", step_));
   save_began_at_ = steady_seconds();
+  saver_->wait();  // so that the host holds one copy of the state at most
   SaveRequest request = save_request();
   if (config_.summarize.histograms) write_histograms(request);
   saver_->save(std::move(request));

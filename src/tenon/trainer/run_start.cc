@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tenon/base/file.h"
+#include "tenon/base/process_memory.h"
 #include "tenon/base/span.h"
 #include "tenon/base/text.h"
 #include "tenon/checkpoint/keep_policy.h"
@@ -26,6 +27,17 @@ std::string some_names(const std::vector<std::string>& names) {
   const auto shown = static_cast<int64_t>(std::min(names.size(), kShown));
   return fmt::format("{} tensors: {}{}", names.size(), join({names.begin(), names.begin() + shown}, ", "),
                      names.size() > kShown ? ", …" : "");
+}
+
+// The CPU's devices share the machine's memory, which the system gives and then ends the process for.
+void require_memory(const Executable& executable, const Backend& backend) {
+  if (backend.platform() != "cpu") return;
+  const int64_t needed = executable.memory().total() * backend.num_devices(), limit = memory_limit();
+  if (needed <= limit) return;
+  throw Error(ErrorCode::out_of_memory, "a step takes more memory than this machine has")
+      .got(format_bytes(static_cast<uint64_t>(needed)))
+      .expected("at most " + format_bytes(static_cast<uint64_t>(limit)))
+      .hint("take smaller batches or more microbatches (accumulation), or keep less of the layers (remat)");
 }
 
 }  // namespace
@@ -66,6 +78,9 @@ void Run::find_checkpoint() {
     check_learner(layout);
   }
   log_.line(fmt::format("resuming from {} (step {})", checkpoint_->path(), checkpoint_->step()));
+  if (checkpoint_->step() > config_.max_steps) {
+    log_.line(fmt::format("warning: nothing to train: it is past max_steps = {}", config_.max_steps));
+  }
   report_config_changes(*checkpoint_);
 }
 
@@ -110,6 +125,7 @@ void Run::compile_programs() {
   SessionSettings settings{options_.backend, step, config_.seed, options_.compile_cache ? &cache_ : nullptr};
   session_ = std::make_unique<TrainSession>(trainer_.model(), trainer_.learner(), std::move(settings));
   log_.line(format_compiled("train step", session_->train_executable()));
+  require_memory(session_->train_executable(), *options_.backend);
   if (!options_.allow_replication) require_kept_split(session_->train_executable().warnings());
   log_.line(fmt::format("train step: {:.3f} GFLOPs", session_->flops() / 1e9));
   for (const KernelChoice& choice : session_->train_executable().program().kernels) log_.line(to_string(choice));

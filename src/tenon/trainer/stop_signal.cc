@@ -24,16 +24,30 @@ StopSignal::StopSignal() {
   action.sa_handler = note;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &before_int_);
-  sigaction(SIGTERM, &action, &before_term_);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], &action, &before_[i]);
+    // nohup means it.
+    if (kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+  }
 }
 
 StopSignal::~StopSignal() {
-  sigaction(SIGINT, &before_int_, nullptr);
-  sigaction(SIGTERM, &before_term_, nullptr);
+  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
 
 bool StopSignal::requested() const { return stop_requested.load(); }
-const char* StopSignal::name() const { return stop_number.load() == SIGTERM ? "SIGTERM" : "SIGINT"; }
+
+const char* StopSignal::name() const {
+  switch (stop_number.load()) {
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGHUP:
+      return "SIGHUP";
+    case SIGPIPE:
+      return "SIGPIPE";
+    default:
+      return "SIGINT";
+  }
+}
 
 }  // namespace tenon

@@ -1,12 +1,13 @@
-// Stopping a run from outside: Ctrl-C and SIGTERM.
+// Stopping a run from outside: Ctrl-C, SIGTERM, a terminal that is gone, and a reader of its output that is.
 #pragma once
 
+#include <array>
 #include <csignal>
 
 namespace tenon {
 
-// While it lives, the first SIGINT or SIGTERM is only noted; a second one ends the process at once, as it would without
-// us. One at a time.
+// While it lives, the first of SIGINT, SIGTERM, SIGHUP (unless it was ignored before, as under nohup) and SIGPIPE is
+// only noted; another SIGINT or SIGTERM ends the process at once, as it would without us. One at a time.
 class StopSignal {
  public:
   StopSignal();
@@ -15,12 +16,13 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
 
   bool requested() const;
-  // "SIGINT" or "SIGTERM", the one that came.
+  // "SIGTERM", the one that came.
   const char* name() const;
 
  private:
-  struct sigaction before_int_{};
-  struct sigaction before_term_{};
+  static constexpr std::array<int, 4> kSignals{SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
+  std::array<struct sigaction, kSignals.size()> before_{};
 };
 
 }  // namespace tenon

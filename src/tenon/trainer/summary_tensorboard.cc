@@ -58,8 +58,9 @@ std::string masked_crc(const std::string& bytes) {
 Status TensorBoardWriter::open(const std::string& dir, int64_t first_step) {
   const std::string folder = join_path(dir, folder_);
   if (Status made = make_dirs(folder); !made.ok()) return made;
-  // TensorBoard reads the files of a directory in the order of their names: by time.
-  const std::string name = fmt::format("events.out.tfevents.{:010.0f}.tenon.{}", unix_seconds(), random_suffix());
+  // TensorBoard reads the files of a directory in the order of their names: by time, to the microsecond, since runs may
+  // begin in the same second.
+  const std::string name = fmt::format("events.out.tfevents.{:017.6f}.tenon.{}", unix_seconds(), random_suffix());
   Result<OutputFile> file = OutputFile::create(join_path(folder, name));
   if (!file.ok()) return file.error();
   file_ = std::move(*file);

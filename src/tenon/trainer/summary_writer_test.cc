@@ -184,6 +184,16 @@ std::vector<ReadEvent> read_events(std::string file) {
   return events;
 }
 
+// TensorBoard reads them in this order, and takes what comes later for a restart.
+TEST_F(SummaryTest, NamesOfTensorBoardFilesAreInTheOrderOfTheirRuns) {
+  std::string before;
+  for (int i = 0; i < 20; ++i) {
+    const std::string path = tensorboard(1)->path();
+    EXPECT_LT(before, path);
+    before = path;
+  }
+}
+
 TEST_F(SummaryTest, TensorBoardFileReadsBack) {
   const auto writer = tensorboard(301);
   writer->write(int64_t{1} << 40, {{"train/loss", 2.25}, {std::string(300, 'n'), std::nan("")}}).value();

@@ -31,7 +31,8 @@ StepSettings step_settings(const Trainer::Config& config, int64_t num_devices, c
           config.optimizer_axes,
           config.kernels.allowed(kernels),
           config.summarize.layer_norms,
-          {}};
+          {},
+          config.xla_flags};
 }
 
 TracedStep trace_train_step(const Trainer::Config& config, int64_t num_devices, const KernelList& kernels,

@@ -13,126 +13,10 @@
 #include "tenon/ir/random.h"
 #include "tenon/nn/initializers.h"
 #include "tenon/passes/dce.h"
-#include "tenon/trainer/gradients.h"
+#include "tenon/trainer/step_parts.h"
 
 namespace tenon {
 namespace {
-
-const TensorType kSeedType{DType::u32, {2}};
-
-// What goes into a program and comes out, gathered argument by argument.
-struct Signature {
-  std::vector<std::string> names;
-  std::vector<TensorType> types;
-  std::vector<PartitionSpec> specs;
-  std::vector<MemoryKind> memory;
-
-  void add(std::string name, TensorType type, PartitionSpec spec = {}, MemoryKind where = MemoryKind::device) {
-    names.push_back(std::move(name));
-    types.push_back(std::move(type));
-    specs.push_back(std::move(spec));
-    memory.push_back(where);
-  }
-  void add_state(const StateLayout& layout, size_t count, const Mesh& mesh) {
-    for (size_t i = 0; i < count; ++i) {
-      const StateArray& a = layout.arrays[i];
-      add(a.name, a.stored_type(mesh), a.partition, a.memory);
-    }
-  }
-  void add_batch(const BatchTypes& batch) {
-    for (const auto& [name, type] : batch) add("batch." + name, type, batch_partition());
-  }
-};
-
-// Takes the arguments of a program one after another.
-class Arguments {
- public:
-  explicit Arguments(const std::vector<Tensor>& tensors) : tensors_(tensors) {}
-  Tensor take() { return tensors_.at(next_++); }
-  Nest take_all(const std::vector<ParamInfo>& infos) {
-    Nest out;
-    for (const ParamInfo& info : infos) out.emplace(info.path, take());
-    return out;
-  }
-  Nest take_batch(const BatchTypes& types) {
-    Nest out;
-    for (const auto& [name, type] : types) out.emplace(name, take());
-    return out;
-  }
-
- private:
-  const std::vector<Tensor>& tensors_;
-  size_t next_ = 0;
-};
-
-void append(std::vector<Tensor>& out, const std::vector<ParamInfo>& infos, const Nest& values) {
-  for (const ParamInfo& info : infos) out.push_back(values.at(info.path));
-}
-
-// What a program returns.
-struct Results {
-  std::vector<PartitionSpec> specs;
-  std::vector<MemoryKind> memory;
-
-  void add(PartitionSpec spec = {}, MemoryKind where = MemoryKind::device) {
-    specs.push_back(std::move(spec));
-    memory.push_back(where);
-  }
-  static Results state(const StateLayout& layout) {
-    Results out;
-    for (const StateArray& a : layout.arrays) out.add(a.partition, a.memory);
-    return out;
-  }
-};
-
-Program finish(Graph& graph, const Mesh& mesh, const Signature& in, const Results& out, size_t num_donated,
-               const KernelList& kernels = {}, const PassObserver& observer = {}) {
-  return make_program(graph,
-                      {mesh, in.specs, out.specs, in.names, num_donated, kernels, observer, in.memory, out.memory});
-}
-
-Nest select_by_name(const StateLayout& layout, const Nest& all, bool trainable) {
-  Nest out;
-  for (const ParamInfo& info : layout.model) {
-    if (info.trainable == trainable) out.emplace(info.path, all.at(info.path));
-  }
-  return out;
-}
-
-// Named numbers as one array, so that one transfer brings them to the host.
-class Metrics {
- public:
-  void add(std::string name, const Tensor& value) {
-    Tensor flat = reshape(convert(value, DType::f32), {-1});
-    for (int64_t i = 0; i < flat.dim(0); ++i)
-      names_.push_back(value.rank() == 0 ? name : fmt::format("{}.{}", name, i));
-    values_.push_back(std::move(flat));
-  }
-  // The first elements of a vector, one for each name.
-  void add_each(const std::string& prefix, const std::vector<std::string>& names, const Tensor& values) {
-    for (const std::string& name : names) names_.push_back(prefix + name);
-    values_.push_back(slice_dim(convert(values, DType::f32), 0, 0, static_cast<int64_t>(names.size())));
-  }
-  Tensor packed() const { return concatenate(values_, 0); }
-  const std::vector<std::string>& names() const { return names_; }
-
- private:
-  std::vector<std::string> names_;
-  std::vector<Tensor> values_;
-};
-
-void check_batch(const StepSettings& settings) {
-  for (const auto& [name, type] : settings.batch) {
-    const int64_t pieces = settings.mesh.shards(batch_partition().dims()[0]);
-    if (settings.accumulation < 1 || type.dims[0] % (settings.accumulation * pieces) != 0) {
-      throw Error(ErrorCode::mesh_mismatch, "the batch doesn't divide over the mesh")
-          .at("data.batch_size")
-          .got(fmt::format("{}", type.dims[0]))
-          .expected(fmt::format("a multiple of {} (mesh axes data, expert and fsdp together {}, accumulation {})",
-                                settings.accumulation * pieces, pieces, settings.accumulation));
-    }
-  }
-}
 
 // The body of the train step.
 class StepTracer {
@@ -157,17 +41,12 @@ class StepTracer {
     const Nest params = select_by_name(layout_, model_state, true),
                states = select_by_name(layout_, model_state, false);
 
-    const Tensor key = fold_in(fold_in(seed, "train"), step);
-    Gradients g = gradients(model_, params, states, batch, key, settings_.accumulation);
+    Gradients g = gradients(model_, params, states, batch, step_key(seed, step), settings_.accumulation);
     current_trace().set_path("learner");
     Nest updated = params;
-    for (const ParamInfo& info : layout_.updated) {
-      if (!info.trainable) continue;
-      g.grads.at(info.path) = shard(g.grads.at(info.path), info.partition);
-      updated.at(info.path) = shard(updated.at(info.path), info.partition);
-    }
+    split_for_update(layout_, updated, g.grads);
     const Learner::Update update =
-        learner_.update(layout_.updated, updated, g.grads, learner_state, g.loss, step, unpack(scalars));
+        learner_.update(layout_.updated, updated, g.grads, learner_state, g.loss, step, unpack(scalar_names_, scalars));
     current_trace().set_path("");
     return {results(model_state, g, update), g.loss, update.grad_norm};
   }
@@ -175,21 +54,9 @@ class StepTracer {
   const std::vector<std::string>& metric_names() const { return metrics_.names(); }
 
  private:
-  Nest unpack(const Tensor& scalars) const {
-    Nest out;
-    for (size_t i = 0; i < scalar_names_.size(); ++i) {
-      const auto at = static_cast<int64_t>(i);
-      out.emplace(scalar_names_[i], reshape(slice_dim(scalars, 0, at, at + 1), {}));
-    }
-    return out;
-  }
-
   std::vector<Tensor> results(const Nest& before, const Gradients& g, const Learner::Update& update) {
     std::vector<Tensor> out;
-    for (const ParamInfo& info : layout_.model) {
-      out.push_back(info.trainable ? update.values.at(info.path)
-                                   : next_state(before.at(info.path), g.states.at(info.path), update.applied));
-    }
+    append_model(out, layout_, before, g.states, update);
     append(out, layout_.learner, update.state);
     metrics_.add("loss", g.loss);
     metrics_.add("grad_norm", update.grad_norm);
@@ -200,10 +67,6 @@ class StepTracer {
     if (settings_.layer_norms) add_norms(before, g);
     out.push_back(metrics_.packed());
     return out;
-  }
-
-  static Tensor next_state(const Tensor& before, const Tensor& after, const Tensor& applied) {
-    return after.id() == before.id() ? before : keep_unless(applied, after, before);
   }
 
   void add_norms(const Nest& before, const Gradients& g) {
@@ -323,12 +186,6 @@ Signature train_signature(const StateLayout& layout, size_t num_scalars, const S
   return in;
 }
 
-std::vector<std::string> scalar_names(const Learner& learner) {
-  std::vector<std::string> out;
-  for (const auto& [name, value] : learner.scalars(0)) out.push_back(name);
-  return out;
-}
-
 }  // namespace
 
 Program make_init_program(const Model& model, const Learner& learner, const Mesh& mesh,
@@ -366,6 +223,7 @@ TrainProgram make_train_program(const Model& model, const Learner& learner, cons
     if (settings.pass_observer) settings.pass_observer(pass, g);
   };
   out.program = finish(graph, settings.mesh, in, results, out.layout.arrays.size(), settings.kernels, observer);
+  out.program.compile_options = settings.xla_flags;
   return out;
 }
 
@@ -417,6 +275,7 @@ EvalProgram make_eval_program(const Model& model, const StepSettings& settings) 
   Results results;
   results.add();
   out.program = finish(graph, mesh, in, results, 0, settings.kernels);
+  out.program.compile_options = settings.xla_flags;
   return out;
 }
 

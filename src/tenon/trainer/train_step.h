@@ -48,6 +48,8 @@ struct StepSettings {
   bool layer_norms = false;
   // Sees the graph of the train step on its way through the passes; may be empty.
   PassObserver pass_observer;
+  // Of the programs' compilation.
+  std::map<std::string, std::string> xla_flags = {};
 };
 
 // (seed u32[2]) -> every array of the layout, padded.

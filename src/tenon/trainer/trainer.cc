@@ -25,6 +25,8 @@ TENON_MODULE(Trainer, Configurable, "trains a model on data", {"model", "what is
              {"max_steps", "steps in all"}, {"seed", "of initial parameters and random draws"},
              {"accumulation", "microbatches in one step"},
              {"optimizer_axes", "mesh axes that what the optimizer keeps is split over besides its parameter's"},
+             {"xla_flags",
+              "of the compiler, for the train and evaluation steps; a plugin refuses those it doesn't know"},
              {"log_every_n_steps", "steps between log lines"},
              {"eval_every_n_steps", "steps between evaluations; 0: at the end only"},
              {"save_every_n_steps", "steps between checkpoints; 0: at the end only"},

@@ -91,6 +91,8 @@ class Trainer final : public Configurable {
     int64_t accumulation = 1;
     // Mesh axes that what the optimizer keeps is split over, besides those of its parameter (StepSettings).
     std::vector<std::string> optimizer_axes;
+    // XLA flags of the train and evaluation steps, by name without dashes: {xla_gpu_deterministic_ops = "true"}.
+    std::map<std::string, std::string> xla_flags;
     int64_t log_every_n_steps = 10;
     // 0: at the end only.
     int64_t eval_every_n_steps = 0;
@@ -104,9 +106,9 @@ class Trainer final : public Configurable {
     std::map<std::string, Slot<StepHook>> hooks;
     std::map<std::string, Slot<SummaryWriter>> summaries;
     void check(Checker& c) const;
-    TENON_CONFIG(model, learner, data, mesh, kernels, max_steps, seed, accumulation, optimizer_axes, log_every_n_steps,
-                 eval_every_n_steps, save_every_n_steps, keep, init_from, watchdog, summarize, evaluators, hooks,
-                 summaries)
+    TENON_CONFIG(model, learner, data, mesh, kernels, max_steps, seed, accumulation, optimizer_axes, xla_flags,
+                 log_every_n_steps, eval_every_n_steps, save_every_n_steps, keep, init_from, watchdog, summarize,
+                 evaluators, hooks, summaries)
   };
   // Builds all parts; errors carry config paths.
   explicit Trainer(const Config& config);
@@ -117,10 +119,10 @@ class Trainer final : public Configurable {
   const Learner& learner() const { return *learner_; }
   const Dataset& data() const { return *data_; }
 
-  // Trains until max_steps. Throws `invalid_argument` when steps to profile aren't in it; `interrupted` after a SIGINT
-  // or SIGTERM, when everything is saved; `non_finite` when the learner's limit of skipped steps is reached, or at the
-  // first when it is trapped; `io` when another run has the directory; `incompatible` when its checkpoint is of another
-  // architecture; and what compiling and saving throw.
+  // Trains until max_steps. Throws `invalid_argument` when steps to profile aren't in it; `interrupted` after a signal
+  // to stop (StopSignal), when everything is saved; `non_finite` when the learner's limit of skipped steps is reached,
+  // or at the first when it is trapped; `io` when another run has the directory; `incompatible` when its checkpoint is
+  // of another architecture; and what compiling and saving throw.
   TrainResult run(const RunOptions& options) const;
 
  private:

@@ -73,9 +73,7 @@ Analysis analyze(const StepReport& traced, const Trainer::Config& config, const 
   out.at_least_s = time_step(count_step(traced), speeds).bound.seconds();
   const auto parameters = traced.arguments.find("parameters");
   const double parameter_bytes = parameters == traced.arguments.end() ? 0 : static_cast<double>(parameters->second);
-  const int64_t linked = target.platform != "cpu" && target.host_devices > 0 ? target.host_devices
-                                                                             : target.num_devices / target.num_slices;
-  const Sent sent = sent_by(config, traced.mesh, parameter_bytes, layers, linked);
+  const Sent sent = sent_by(config, traced.mesh, parameter_bytes, layers, target.linked_devices);
   out.guess_s = out.at_least_s + ratio_or_zero(sent.links, speeds.links) + ratio_or_zero(sent.network, speeds.network);
   return out;
 }

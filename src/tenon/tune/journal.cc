@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tenon/base/file.h"
 #include "tenon/base/text.h"
 #include "tenon/pjrt/fingerprint.h"
@@ -63,7 +65,14 @@ Journal Journal::open(const std::string& path, const JournalSubject& subject) {
   }
   const std::string text = read_file(path).value();
   const std::string whole = text.substr(0, text.rfind('\n') + 1);
-  journal.read(whole, subject);
+  try {
+    journal.read(whole, subject);
+  } catch (const Error& e) {
+    // Of another search that came to no result: nothing is lost.
+    if (e.code() != ErrorCode::incompatible || std::count(whole.begin(), whole.end(), '\n') > 1) throw;
+    write_file_atomic(path, subject_json(subject).text() + "\n").value();
+    return journal;
+  }
   if (whole.size() != text.size()) write_file_atomic(path, whole).value();
   return journal;
 }

@@ -83,6 +83,15 @@ TEST_F(JournalTest, AnUnfinishedLineIsCutOff) {
   }
 }
 
+TEST_F(JournalTest, OfAnotherSubjectWithoutAResultBeginsAnew) {
+  open();
+  JournalSubject other = subject_;
+  other.global_batch = 65;
+  Journal::open(path_, other).add(compiled("a"));
+  EXPECT_EQ(Journal::open(path_, other).size(), 1U);
+  EXPECT_TRUE(error_of([&] { open(); }));
+}
+
 TEST_F(JournalTest, OfAnotherSubject) {
   open().add(compiled("a"));
   const auto expect = [&](const JournalSubject& other, const char* what) {

@@ -1,9 +1,10 @@
 #include "tenon/tune/processor_time.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+
+#include "tenon/base/processors.h"
 
 namespace tenon {
 namespace {
@@ -20,10 +21,6 @@ double processor_seconds() {
   return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
 }
 
-double processors_for(int64_t num_devices) {
-  cpu_set_t set;
-  const int64_t usable = sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-  return static_cast<double>(std::min(usable, num_devices));
-}
+double processors_for(int64_t num_devices) { return static_cast<double>(std::min(num_processors(), num_devices)); }
 
 }  // namespace tenon

@@ -14,7 +14,7 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kMostLinked = 16;  // devices along model or seq, where nothing else limits them
+constexpr int64_t kMostLinked = 16;  // devices along model or seq
 
 [[noreturn]] void throw_unknown(const char* option, std::string_view name, const std::vector<std::string>& known) {
   throw Error(ErrorCode::unknown_name, "there is no such choice")
@@ -77,11 +77,9 @@ std::vector<Mesh> meshes_of(const SearchSpace& space, const AotTarget& target) {
   for (const std::string_view axis : kMeshAxes) {
     searched.push_back(std::find(space.axes.begin(), space.axes.end(), axis) != space.axes.end());
   }
-  // Hosts of virtual devices are one machine.
-  const bool has_hosts = target.platform != "cpu" && target.host_devices > 0;
   Mesh::Sizes sizes{1, 1, 1, 1, 1, 1};
   std::vector<Mesh> out;
-  add_meshes(searched, has_hosts ? target.host_devices : kMostLinked, target.num_devices, 0, sizes, out);
+  add_meshes(searched, std::min(target.linked_devices, kMostLinked), target.num_devices, 0, sizes, out);
   if (!out.empty()) return out;
   throw Error(ErrorCode::mesh_mismatch, "no mesh of these axes has as many devices as the target")
       .at("--axes")

@@ -339,7 +339,9 @@ class Search {
     }
     std::stable_sort(report.dropped.begin(), report.dropped.end(),
                      [](const TuneRow& a, const TuneRow& b) { return a.drop < b.drop; });
-    if (!report.ranked.empty()) report.rule_file = write_rule(report);
+    if (report.ranked.empty()) return report;
+    report.rule_file = write_rule(report);
+    report.train_command = experiment_.train_command(report.rule_file);
     return report;
   }
   std::string write_rule(const TuneReport& report) const {

@@ -62,6 +62,7 @@ struct TuneReport {
   MachineSpeeds speeds;
   std::vector<TuneRow> ranked, dropped;  // the best first; in the order of Drop
   std::string rule_file;                 // "" where nothing fits
+  std::string train_command;             // that trains by it
   // Throws when nothing is ranked: `invalid_argument` when the batch divides by no mesh, `out_of_memory` when something
   // was only too large, `compile` otherwise.
   void require_winner() const;

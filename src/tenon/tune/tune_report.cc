@@ -150,8 +150,7 @@ std::string format_tuning(const TuneReport& r) {
   if (!r.ranked.empty()) out += format_ranked(r);
   out += format_dropped(r);
   if (!r.ranked.empty()) {
-    out += fmt::format("the best: {}\nin {}: `tenon train {} --config {} --instance {}`\n", r.ranked.front().label,
-                       r.rule_file, r.experiment, r.rule_file, r.instance);
+    out += fmt::format("the best: {}\nin {}: `{}`\n", r.ranked.front().label, r.rule_file, r.train_command);
   }
   out.pop_back();
   return out;
@@ -165,7 +164,7 @@ std::string tuning_json(const TuneReport& r) {
                                 {"instance", r.instance},         {"global_batch", r.global_batch},
                                 {"memory_limit", r.memory_limit}, {"speeds", to_json(r.speeds)},
                                 {"ranked", std::move(ranked)},    {"dropped", std::move(dropped)},
-                                {"rule_file", r.rule_file}};
+                                {"rule_file", r.rule_file},       {"train_command", r.train_command}};
   return out.text({.indent = 2, .replace_bad_utf8 = true});
 }
 

@@ -41,6 +41,7 @@ TuneReport report() {
   r.ranked = {ranked("data=8", 0.2), ranked("fsdp=8", 0.4)};
   r.dropped = {row("model=8", Drop::refused, "whole arrays")};
   r.rule_file = "tuned/rule.toml";
+  r.train_command = "tenon train austen --config tuned/rule.toml --instance cpu-8";
   return r;
 }
 

@@ -9,6 +9,15 @@
 namespace tenon {
 namespace {
 
+// As one word of a shell's command.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 // Where an experiment takes its batch from.
 std::string batch_path(const Experiment& experiment) {
   const FnType* args = experiment.make.type();
@@ -108,6 +117,20 @@ Trainer::Config TunedExperiment::by_file(const std::string& file) const {
   overrides.assignments.pop_back();  // the batch, which the file says
   overrides.files.push_back(file);
   return checked(std::move(overrides));
+}
+
+std::string TunedExperiment::train_command(const std::string& file) const {
+  std::string out = "tenon train " + shell_word(name());
+  const auto add = [&](const char* option, const std::string& value) {
+    out += fmt::format(" {} {}", option, shell_word(value));
+  };
+  for (const std::string& each : overrides_.files) add("--config", each);
+  add("--config", file);
+  for (const std::string& each : overrides_.modifiers) add("--modify", each);
+  for (size_t i = 0; i + 1 < overrides_.assignments.size(); ++i)
+    add("--set", overrides_.assignments[i]);  // last: batch
+  add("--instance", instance());
+  return out;
 }
 
 }  // namespace tenon

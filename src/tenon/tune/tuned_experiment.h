@@ -32,8 +32,9 @@ class TunedExperiment {
   // A file for `--config`: what the experiment is, the batch, and the rule; no modifiers: no rule. `comment` comes
   // first, its lines as comments.
   std::string rule_file(const RuleModifiers& modifiers, const std::string& comment) const;
-  // What a run with `file` and the instance would be.
+  // What a run with `file` and the instance would be, and the shell's command for it, with all that was overridden.
   Trainer::Config by_file(const std::string& file) const;
+  std::string train_command(const std::string& file) const;
 
  private:
   Trainer::Config checked(Overrides overrides, std::string* report = nullptr) const;

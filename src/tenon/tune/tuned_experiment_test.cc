@@ -73,6 +73,9 @@ TEST_F(TunedExperimentTest, TheFileGivesTheSameConfig) {
   train.instance = overrides.instance;
   train.assignments = overrides.assignments;
   EXPECT_TRUE(diff(resolve(experiments_.find("llama2_test"), train).config, c).empty());
+  EXPECT_EQ(
+      e.train_command("a b.toml"),
+      "tenon train llama2_test --config 'a b.toml' --set args.num_layers=2 --set seed=3 --instance 'gpu-a.b-(8)'");
   // Without a rule the experiment's own act.
   write_file_atomic(path, e.rule_file({}, "")).value();
   EXPECT_TRUE(diff(e.by_own_rule(), e.by_file(path)).empty());
