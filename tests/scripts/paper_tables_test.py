@@ -56,6 +56,13 @@ class Tables(unittest.TestCase):
         self.assertIsNone(paper_tables.too_short(settings, REPORT))
         self.assertIn("at least 0.83", paper_tables.too_short(row(table="", notes={"step_s": "0.7"}), REPORT))
 
+    def test_remat(self):
+        report = compiled()
+        once = report["flops"]["model_products"]
+        report["flops"]["products"] = {"bf16": 1.25 * once, "f32": 0.05 * once}
+        made = cells(format_table("remat: x", [(row(table="", notes={"kept": "a_layer's_input"}), {"report": report})]))
+        self.assertEqual(made[1:4], ["a layer's input", "20 GiB", f"{0.3 * once:.3g}, 30.0 %"])
+
     def test_memory(self):
         report = compiled()
         self.assertEqual((paper_tables.memory(report), paper_tables.compile_time(report)), ("20 GiB", "61 s"))
@@ -111,7 +118,7 @@ class Tables(unittest.TestCase):
         for each in rows:
             self.assertIn(each.table.partition(": ")[0], paper_tables.KINDS, each)
             self.assertIn("--target", each.arguments)
-            self.assertLessEqual(set(each.notes), {"step_s", "mfu", "ttft_ms", "tpot_ms"})
+            self.assertLessEqual(set(each.notes), {"step_s", "mfu", "ttft_ms", "tpot_ms", "kept"})
 
 
 class Gathering(unittest.TestCase):
