@@ -1,4 +1,5 @@
-// Optimizers, clips and schedules against PyTorch and optax, in f64 (tests/fixtures/make_optimizers_fixture.py).
+// Optimizers, clips, running means and schedules against PyTorch, optax and transformers, in f64 but for Muon
+// (tests/fixtures/make_optimizers_fixture.py).
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -6,7 +7,9 @@
 #include "fixture.h"
 #include "tenon/optim/adafactor.h"
 #include "tenon/optim/clip.h"
+#include "tenon/optim/ema.h"
 #include "tenon/optim/lion.h"
+#include "tenon/optim/muon.h"
 #include "tenon/optim/schedule.h"
 #include "tenon/optim/sgd.h"
 
@@ -16,9 +19,12 @@ namespace {
 constexpr int kSteps = 5;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
+Literal as(DType dtype, const Literal& x) { return Literal::from(dtype, x.dims(), x.to_doubles()); }
+
 // Runs an optimizer on one parameter of the fixture in the interpreter, held against a case after each step.
-void expect_steps(const Fixture& fixture, const Optimizer& optimizer, const std::string& run, const std::string& name) {
-  const Values start{{"value", fixture["start/" + name]}};
+void expect_steps(const Fixture& fixture, const Optimizer& optimizer, const std::string& run, const std::string& name,
+                  DType dtype = DType::f64, double tolerance = 1e-12) {
+  const Values start{{"value", as(dtype, fixture["start/" + name])}};
   ParamInfo param;
   param.path = name;
   param.shape = start.at("value").dims();
@@ -29,12 +35,12 @@ void expect_steps(const Fixture& fixture, const Optimizer& optimizer, const std:
   });
   const Literal rates = fixture["learning_rate"];
   for (int step = 0; step < kSteps; ++step) {
-    Values inputs{{"grad", fixture["grad/" + std::to_string(step) + "/" + name]},
-                  {"num_updates", Literal::scalar(DType::f64, step + 1)}};
+    Values inputs{{"grad", as(dtype, fixture["grad/" + std::to_string(step) + "/" + name])},
+                  {"num_updates", Literal::scalar(dtype, step + 1)}};
     for (const auto& [key, value] : optimizer.scalars(step)) {
-      inputs.emplace("scalar." + key, Literal::scalar(DType::f64, value));
+      inputs.emplace("scalar." + key, Literal::scalar(dtype, value));
     }
-    inputs.emplace("scalar.learning_rate", Literal::scalar(DType::f64, rates.as_double(step)));
+    inputs.emplace("scalar.learning_rate", Literal::scalar(dtype, rates.as_double(step)));
     state = evaluate(state, inputs, [&](const Nest& s, const Nest& in) {
       Nest own = s, scalars;
       own.erase("value");
@@ -46,7 +52,7 @@ void expect_steps(const Fixture& fixture, const Optimizer& optimizer, const std:
       return after;
     });
     const std::string at = run + "/" + std::to_string(step) + "/" + name;
-    ASSERT_EQ(difference(state.at("value"), fixture[at], 1e-12), "") << at;
+    ASSERT_EQ(difference(state.at("value"), as(dtype, fixture[at]), tolerance), "") << at;
   }
 }
 
@@ -81,6 +87,38 @@ TEST(OptimizersFixture, Lion) {
   Lion::Config c;
   c.b2 = 0.98;
   expect_case("lion", Lion(c));
+}
+
+// Of a largest element of 1.9, which the updates move by 0.18 in all.
+TEST(OptimizersFixture, Muon) {
+  const Fixture fixture("optimizers");
+  for (const bool nesterov : {true, false}) {
+    Muon::Config c;
+    c.momentum = 0.9;
+    c.nesterov = nesterov;
+    for (const DType iteration : {DType::f32, DType::bf16}) {
+      c.iteration_dtype = iteration;
+      const double tolerance = iteration == DType::f32 ? 1e-6 : 4e-3;
+      expect_steps(fixture, Muon(c), nesterov ? "muon" : "muon_plain", "matrix", DType::f32, tolerance);
+    }
+  }
+}
+
+TEST(OptimizersFixture, RunningMeans) {
+  const Fixture fixture("optimizers");
+  for (const std::string name : {"matrix", "cube", "vector", "single"}) {
+    Values mean{{"mean", fixture["start/" + name]}};
+    for (int step = 0; step < kSteps; ++step) {
+      const std::string at = std::to_string(step) + "/" + name;
+      const Values inputs{{"value", fixture["sgd_plain/" + at]},
+                          {"decay", Literal::scalar(DType::f64, 0.7)},
+                          {"num_updates", Literal::scalar(DType::f64, step + 1)}};
+      mean = evaluate(mean, inputs, [](const Nest& s, const Nest& in) {
+        return Nest{{"mean", Ema::update(s.at("mean"), in.at("value"), in.at("decay"), in.at("num_updates"))}};
+      });
+      ASSERT_EQ(difference(mean.at("mean"), fixture["ema/" + at], 1e-12), "") << at;
+    }
+  }
 }
 
 TEST(OptimizersFixture, Adafactor) {
@@ -129,6 +167,10 @@ TEST(OptimizersFixture, Schedules) {
   expect_schedule("wsd_linear", wsd);
   wsd.decay = DecayShape::cosine;
   expect_schedule("wsd_cosine", wsd);
+  wsd.decay = DecayShape::sqrt;
+  wsd.final_ratio = 0;  // transformers' also begins at it
+  expect_schedule("wsd_sqrt", wsd);
+  expect_schedule("inverse_sqrt", InverseSqrtWithWarmup{.peak = 2, .warmup_steps = 8});
   expect_schedule("stepwise", Stepwise{.peak = 2, .warmup_steps = 8, .boundaries = {12, 24}, .ratios = {0.5, 0.1}});
 }
 
