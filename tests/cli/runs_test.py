@@ -175,8 +175,8 @@ class Stopping(CommandTest):
                 self.assertRegex(error, rf"^error: interrupted at .*{number.name}")
                 saved = int(re.search(r"after step (\d+)", error)[1])
                 self.assertTrue(step_dir(directory, saved).exists())
-                self.check(self.train(directory, *self.STEPS, options=["--resume", "must"]))
-                self.assertEqual(metrics(directory), metrics(self.unbroken))
+        self.check(self.train(directory, *self.STEPS, options=["--resume", "must"]))
+        self.assertEqual(metrics(directory), metrics(self.unbroken))
 
 
 class Generating(Trained):
