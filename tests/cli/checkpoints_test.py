@@ -27,7 +27,7 @@ class Daily(CommandTest):
         self.assertRegex(shown, r"f32\[259,32\] +32.4 KiB  embedding.weight\n")
         self.assertNotIn("attention", shown)
         none = run("checkpoint", "show", self.base, "--tensors", "zzz")
-        self.check_error(none, 2, "no tensor to show", 'got "zzz"')
+        self.check_error(none, 2, "no tensor has such a name", 'got "zzz"')
         self.assertEqual(none.stdout, "")
         count = sum(len(data) // 4 for name, (_, _, data) in tensors(self.step(20)).items() if not name.startswith("learner."))
         self.assertRegex(shown, rf"model: \d+ tensors, {count} elements")

@@ -100,7 +100,7 @@ TEST_F(CompareTest, ExportErrorsLeaveNoFile) {
   };
   EXPECT_THAT(failure("there", {}), HasSubstr("the file exists"));
   EXPECT_EQ(read_file(path("there")).value(), "precious");
-  EXPECT_THAT(failure("x", {.tensors = "nothing"}), HasSubstr("no tensor to export"));
+  EXPECT_THAT(failure("x", {.tensors = "nothing"}), HasSubstr("no tensor has such a name"));
   EXPECT_THAT(failure("x", {.tensors = "("}), HasSubstr("invalid_argument"));
   EXPECT_THAT(failure("x", {.dtype = DType::i32}), HasSubstr("not a floating-point dtype"));
   EXPECT_THAT(failure("x", {.dtype = DType::f16}), HasSubstr("a value that f16 can't hold"));

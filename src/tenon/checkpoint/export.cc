@@ -13,19 +13,11 @@ namespace tenon {
 namespace {
 
 std::vector<std::string> chosen(const OpenedCheckpoint& checkpoint, const std::string& pattern) {
-  std::vector<std::string> names;
-  if (pattern.empty()) {
-    for (std::string& name : checkpoint.names()) {
-      if (!name.starts_with(kLearnerPrefix)) names.push_back(std::move(name));
-    }
-  } else {
-    const Regex regex = Regex::compile(pattern).value();
-    for (std::string& name : checkpoint.names()) {
-      if (regex.matches(name)) names.push_back(std::move(name));
-    }
-  }
+  if (!pattern.empty()) return names_matching(checkpoint, pattern);
+  std::vector<std::string> names = checkpoint.names();
+  std::erase_if(names, [](const std::string& name) { return name.starts_with(kLearnerPrefix); });
   if (!names.empty()) return names;
-  throw Error(ErrorCode::invalid_argument, "no tensor to export").at(checkpoint.path()).got(quote_text(pattern));
+  throw Error(ErrorCode::invalid_argument, "no tensor but the learner's").at(checkpoint.path());
 }
 
 Literal converted(const Literal& value, DType dtype, const std::string& name) {
@@ -60,6 +52,14 @@ class Aside {
 };
 
 }  // namespace
+
+std::vector<std::string> names_matching(const OpenedCheckpoint& checkpoint, const std::string& pattern) {
+  const Regex regex = Regex::compile(pattern).value();
+  std::vector<std::string> names = checkpoint.names();
+  std::erase_if(names, [&](const std::string& name) { return !regex.matches(name); });
+  if (!names.empty()) return names;
+  throw Error(ErrorCode::invalid_argument, "no tensor has such a name").at(checkpoint.path()).got(quote_text(pattern));
+}
 
 ExportReport export_tensors(const OpenedCheckpoint& checkpoint, const std::string& path, const ExportOptions& options) {
   if (exists(path)) throw Error(ErrorCode::io, "the file exists").at(path).hint("choose another name");

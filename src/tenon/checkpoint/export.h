@@ -3,10 +3,15 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tenon/checkpoint/checkpoint.h"
 
 namespace tenon {
+
+// The tensors whose names match an expression as a whole, in order. Throws `invalid_argument` for one that matches
+// nothing or is none.
+std::vector<std::string> names_matching(const OpenedCheckpoint& checkpoint, const std::string& pattern);
 
 struct ExportOptions {
   // Names that match this expression as a whole; empty: all that aren't the learner's ("learner.…").

@@ -4,9 +4,9 @@
 
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "tenon/base/file.h"
-#include "tenon/base/regex.h"
 #include "tenon/base/text.h"
 #include "tenon/checkpoint/compare.h"
 #include "tenon/checkpoint/export.h"
@@ -63,22 +63,11 @@ struct Sum {
   uint64_t bytes = 0;
 };
 
-// The names that match a regular expression; all for "".
-std::set<std::string> names_like(const OpenedCheckpoint& checkpoint, const std::string& pattern) {
-  const std::vector<std::string> names = checkpoint.names();
-  if (pattern.empty()) return {names.begin(), names.end()};
-  const Regex regex = Regex::compile(pattern).value();
-  std::set<std::string> out;
-  for (const std::string& name : names) {
-    if (regex.matches(name)) out.insert(name);
-  }
-  if (!out.empty()) return out;
-  throw Error(ErrorCode::invalid_argument, "no tensor to show").at(checkpoint.path()).got(quote_text(pattern));
-}
-
 void show(const CheckpointCommand& command) {
   const OpenedCheckpoint checkpoint = open(command.path, Verify::sizes);
-  const std::set<std::string> wanted = names_like(checkpoint, command.tensors);
+  const std::vector<std::string> names =
+      command.tensors.empty() ? checkpoint.names() : names_matching(checkpoint, command.tensors);
+  const std::set<std::string> wanted(names.begin(), names.end());
   std::string text =
       fmt::format("{}: step {}, {}\n", checkpoint.path(), checkpoint.step(), format_bytes(checkpoint.bytes()));
   for (const auto& [key, value] : checkpoint.metadata()) text += fmt::format("{} = {}\n", key, value);
