@@ -1,27 +1,38 @@
 # tenon_builds_fast(<target> <closure> [TESTS])
 #
 # What most files include comes from a header that is compiled once: all of `tenon` then takes a third less time. There is one
-# for each of a few levels of layers; `closure`, the layers that a target may use, tells which. Only g++ without a compiler
-# launcher does so: ccache serves no file that uses one. That every file includes what it needs, CI's build by clang shows.
-set(tenon_precompiles OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(tenon_precompiles ON)
+# for each of a few levels of layers; `closure`, the layers that a target may use, tells which. With a compiler launcher there
+# is none: ccache serves no file that uses one. clang's has no header of Tenon's, so CI's build by it shows that every file
+# includes those that it needs; of others' scripts/check_includes does.
+set(tenon_precompiles ON)
+if(CMAKE_CXX_COMPILER_LAUNCHER)
+  set(tenon_precompiles OFF)
 endif()
 # For targets that use this layer and no higher one of these; each has what is below it too.
 set(tenon_precompiled_levels base ir nn)
 set(tenon_precompiled_base <algorithm> <array> <cmath> <cstdint> <functional> <limits> <map> <memory> <optional> <set> <span>
-    <string> <string_view> <typeindex> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>
-    tenon/base/text.h)
-set(tenon_precompiled_ir tenon/ir/ops.h tenon/ir/ops/support.h)
+    <string> <string_view> <typeindex> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>)
+set(tenon_precompiled_ir tenon/base/text.h tenon/ir/ops.h tenon/ir/ops/support.h)
 set(tenon_precompiled_nn tenon/config/define.h tenon/nn/initializers.h tenon/nn/module.h)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(tenon_precompiled_levels base)
+endif()
 
 function(tenon_builds_fast target closure)
+  set(options "")
+  if("TESTS" IN_LIST ARGN)
+    # Much of the time that compiling a test takes is the optimizer's, for code that runs once. What templates make here and
+    # in a layer, the layer's objects give: they come first when a test is linked.
+    list(APPEND options -O0)
+  endif()
+  if(tenon_precompiles AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ 12 then takes moved strings for out of bounds; other builds have the warning.
+    list(APPEND options -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict)
+  endif()
+  target_compile_options(${target} PRIVATE ${options})
   if(NOT tenon_precompiles)
     return()
   endif()
-  # g++ 12 then takes moved strings for out of bounds; other builds have the warning.
-  set(options -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict)
-  target_compile_options(${target} PRIVATE ${options})
   set(headers "")
   foreach(level ${tenon_precompiled_levels})
     if(level STREQUAL "base" OR level IN_LIST closure)

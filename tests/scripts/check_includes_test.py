@@ -9,6 +9,7 @@ import unittest
 import loading
 
 TABLE = "tenon_layer(base LIBS fmt::fmt)\ntenon_layer(ir DEPS base)\ntenon_layer(nn DEPS ir LIBS CLI11::CLI11)\n"
+PRECOMPILED = "set(tenon_precompiled_base <algorithm> <vector>\n    <fmt/ranges.h>)\n"
 
 
 class CheckIncludes(unittest.TestCase):
@@ -17,6 +18,8 @@ class CheckIncludes(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             root = pathlib.Path(scratch)
             (root / "CMakeLists.txt").write_text(TABLE)
+            (root / "cmake").mkdir()
+            (root / "cmake/TenonFastBuild.cmake").write_text(PRECOMPILED)
             for name, text in files.items():
                 path = root / "src/tenon" / name.replace("__", "/").replace("_h", ".h").replace("_cc", ".cc")
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,6 +34,11 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(self.complaints(ir__a_cc=source, ir__a_h="#pragma once\n", base__b_h="#pragma once\n"), "")
         self.assertEqual(self.complaints(ir__ops__a_cc='#include "tenon/ir/ops/support.h"\n'), "")
 
+    def test_what_is_precompiled_may_come_through_headers(self):
+        header = "#pragma once\n#include <vector>\n"
+        source = '#include "tenon/base/b.h"\nstd::vector<int> a;  // std::ranges::sort\nint b = std::ranges::size(a);\n'
+        self.assertEqual(self.complaints(ir__a_cc=source, base__b_h=header), "")
+
     def test_faults(self):
         cases = {
             "layer ir may not use nn": {"ir__a_cc": '#include "tenon/nn/n.h"\n'},
@@ -40,6 +48,8 @@ class CheckIncludes(unittest.TestCase):
             "no #pragma once": {"ir__a_h": "int a;\n"},
             "only layer pjrt may": {"ir__a_cc": '#include "pjrt_c_api.h"\n'},
             "too heavy for a header": {"ir__a_h": "#pragma once\n#include <iostream>\n"},
+            "uses std::vector without <vector>": {"ir__a_cc": "std::vector<int> a;\n"},
+            "uses std::ranges::sort without <algorithm>": {"ir__a_cc": "std::ranges::sort(a, std::ranges::begin(b));\n"},
             "is in no layer": {"foo__a_cc": "\n"},
         }
         for words, files in cases.items():

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <memory>
 #include <thread>
 
 #include "tenon/base/clock.h"

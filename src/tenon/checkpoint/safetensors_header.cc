@@ -1,6 +1,7 @@
 #include "tenon/checkpoint/safetensors_header.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "tenon/base/error.h"
 #include "tenon/data/order.h"

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "tenon/pjrt/fake_api.h"
 #include "tenon/pjrt/profiler_api.h"
 

@@ -1,5 +1,7 @@
 #include "tenon/kernels/tpu/mosaic_attention_text.h"
 
+#include <utility>
+
 #include "tenon/kernels/tpu/mosaic_builder.h"
 
 namespace tenon {
