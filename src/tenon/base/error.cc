@@ -37,6 +37,11 @@ constexpr std::array<CodeRow, 21> kCodes = {{
 }};
 static_assert(kCodes.size() == static_cast<size_t>(ErrorCode::internal) + 1);
 
+// Whether a path begins with a file's: module and config paths have no slash.
+bool begins_with_file(std::string_view path) {
+  return path.substr(0, path.find(": ")).find('/') != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string_view to_string(ErrorCode code) { return kCodes.at(static_cast<size_t>(code)).name; }
@@ -53,8 +58,8 @@ Error&& Error::at(std::string path) && { return std::move(at(std::move(path))); 
 
 Error& Error::prefix(std::string_view outer) {
   if (outer.empty()) return *this;
-  const bool joined = path_.empty() || path_.front() == '[';
-  path_ = joined ? std::string(outer) + path_ : fmt::format("{}.{}", outer, path_);
+  const bool continues = path_.empty() || path_.front() == '[';
+  path_ = fmt::format("{}{}{}", outer, continues ? "" : begins_with_file(path_) ? ": " : ".", path_);
   render();
   return *this;
 }

@@ -8,6 +8,7 @@
 
 #include "tenon/base/text.h"
 #include "tenon/config/define.h"
+#include "tenon/data/data_path.h"
 #include "tenon/data/image_store.h"
 #include "tenon/data/order.h"
 
@@ -76,18 +77,19 @@ void ImageDataset::Config::check(Checker& c) const {
 // Everything that both parts share; unchanged once made.
 struct ImageDataset::Data {
   explicit Data(const Config& config)
-      : path(config.path),
+      : path(data_path(config.path)),
         shape{config.height, config.width, config.channels},
         batch_size(config.batch_size),
         seed(static_cast<uint64_t>(config.seed)),
         augment(config.augment),
         store(ImageStore::open(path, shape, config.num_classes).value()) {
-    if (!config.eval_path.empty()) other.emplace(ImageStore::open(config.eval_path, shape, config.num_classes).value());
+    const std::string eval_path = data_path(config.eval_path);
+    if (!config.eval_path.empty()) other.emplace(ImageStore::open(eval_path, shape, config.num_classes).value());
     const int64_t kept = std::llround(static_cast<double>(store.size()) * config.eval_fraction);
     num_training = store.size() - kept;
     if (num_training == 0) throw too_few(path, "training");
     if (config.eval_fraction > 0 && kept == 0) throw too_few(path, "held-out");
-    if (other && other->size() == 0) throw too_few(config.eval_path, "held-out");
+    if (other && other->size() == 0) throw too_few(eval_path, "held-out");
   }
 
   // The image at place `i`: those of training are in front of those held out.

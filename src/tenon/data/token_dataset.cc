@@ -10,6 +10,7 @@
 #include "tenon/base/text.h"
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
+#include "tenon/data/data_path.h"
 #include "tenon/data/mixture.h"
 #include "tenon/data/sequential_dataset.h"
 #include "tenon/data/token_source_rows.h"
@@ -63,7 +64,7 @@ std::vector<Document> filter(const TokenSource::Config& config, const std::vecto
   }
   if (!out.empty()) return out;
   throw Error(ErrorCode::invalid_argument, "no document is left")
-      .at(config.path)
+      .at(data_path(config.path))
       .got(fmt::format("{} documents, none of {} tokens or more{}", documents.size(), config.min_tokens,
                        config.max_tokens ? fmt::format(" and at most {}", *config.max_tokens) : ""))
       .hint("change min_tokens or max_tokens");
@@ -114,11 +115,11 @@ struct TokenDataset::Data {
 
   // All sources must be of one tokenizer.
   const TokenStore& open(const std::string& path) {
-    const TokenStore& store = stores.emplace_back(path);
+    const TokenStore& store = stores.emplace_back(data_path(path));
     if (tokenizer == nullptr) tokenizer = store.tokenizer();
     if (store.manifest().tokenizer == stores.front().manifest().tokenizer) return store;
     throw Error(ErrorCode::invalid_argument, "sources of different tokenizers don't fit together")
-        .at(path)
+        .at(store.path())
         .expected("the tokenizer of " + stores.front().path())
         .hint("prepare all of them with the same tokenizer");
   }
@@ -129,7 +130,7 @@ struct TokenDataset::Data {
     const auto kept = static_cast<int64_t>(std::floor(tokens * config.eval_fraction));
     if (config.eval_fraction > 0 && kept == 0) {
       throw Error(ErrorCode::invalid_argument, "the held-out part is too short")
-          .at(source.path)
+          .at(data_path(source.path))
           .got(fmt::format("{} of {} tokens", config.eval_fraction, tokens))
           .hint("give more text or another eval_fraction");
     }
@@ -139,7 +140,7 @@ struct TokenDataset::Data {
     try {
       sources.emplace_back(std::move(documents), config.packing, sequence_length, SpecialTokens::of(*tokenizer), key);
     } catch (Error& error) {
-      error.prefix(*source.path);
+      error.prefix(data_path(source.path));
       throw;
     }
   }
