@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -37,31 +38,35 @@ int lock(const FileDescriptor& fd, int how) {
   }
 }
 
+// Whether it is still the file of that name: its last holder may have removed it.
+bool is_at(const std::string& path, const FileDescriptor& fd) {
+  struct stat open{}, named{};
+  return ::fstat(fd.get(), &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
+}
+
 }  // namespace
 
 Result<LockFile> LockFile::acquire(const std::string& path) {
-  Result<FileDescriptor> fd = FileDescriptor::open(path, O_RDWR | O_CREAT);
-  if (!fd.ok()) return fd.error();
   // Who only looks (is_held) has it for a moment.
   constexpr int kTries = 5;
-  int error = 0;
   for (int i = 0; i < kTries; ++i) {
     if (i > 0) ::usleep(20'000);
-    error = lock(*fd, LOCK_EX);
-    if (error != EWOULDBLOCK) break;
+    Result<FileDescriptor> fd = FileDescriptor::open(path, O_RDWR | O_CREAT);
+    if (!fd.ok()) return fd.error();
+    const int error = lock(*fd, LOCK_EX);
+    if (error == EWOULDBLOCK || (error == 0 && !is_at(path, *fd))) continue;
+    if (error != 0) return system_error(error, "lock", path);
+    const std::string id = own_name();
+    const bool noted = ::ftruncate(fd->get(), 0) == 0 && ::pwrite(fd->get(), id.data(), id.size(), 0) >= 0;
+    if (!noted) return system_error(errno, "write", path);
+    LockFile held;
+    held.fd_ = std::move(*fd);
+    return held;
   }
-  if (error == EWOULDBLOCK) {
-    return Error(ErrorCode::io, holder(path) + " is using this directory")
-        .at(path)
-        .hint("stop that run, or choose another directory");
-  }
-  if (error != 0) return system_error(error, "lock", path);
-  const std::string id = own_name();
-  const bool noted = ::ftruncate(fd->get(), 0) == 0 && ::pwrite(fd->get(), id.data(), id.size(), 0) >= 0;
-  if (!noted) return system_error(errno, "write", path);
-  LockFile held;
-  held.fd_ = std::move(*fd);
-  return held;
+  return Error(ErrorCode::io, holder(path) + " is using this directory")
+      .at(path)
+      .hint("stop that run, or choose another directory");
 }
 
 bool LockFile::is_held(const std::string& path) {

@@ -8,7 +8,8 @@
 
 namespace tenon {
 
-// Held while the object lives, and let go by the system when the process dies. The file itself stays.
+// Held while the object lives, and let go by the system when the process dies. The file itself stays, unless its holder
+// removes it.
 class LockFile {
  public:
   // `io`, naming the holder's process and machine, when another process (or another LockFile) holds it.

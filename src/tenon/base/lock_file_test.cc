@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
+#include <thread>
 
 #include "tenon/base/file.h"
 
@@ -45,6 +47,21 @@ TEST_F(LockFileTest, AKilledHolderLeavesItFree) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
   EXPECT_TRUE(LockFile::acquire(path_).ok());
+}
+
+// Whoever waits for a file that its holder removes gets one of that name, and so does nobody else.
+TEST_F(LockFileTest, AHolderMayRemoveIt) {
+  std::optional<LockFile> first = LockFile::acquire(path_).value();
+  std::thread remover([&] {
+    ::usleep(30'000);
+    remove_tree(path_).value();
+    first.reset();
+  });
+  const Result<LockFile> second = LockFile::acquire(path_);
+  remover.join();
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE(LockFile::is_held(path_));
+  EXPECT_FALSE(LockFile::acquire(path_).ok());
 }
 
 }  // namespace

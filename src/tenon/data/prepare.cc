@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tenon/base/file.h"
+#include "tenon/base/lock_file.h"
 #include "tenon/base/span.h"
 #include "tenon/data/shard_writer.h"
 
@@ -141,9 +142,12 @@ PrepareReport prepare_data(const Tokenizer& tokenizer, const PrepareOptions& opt
         .got(std::to_string(options.jobs))
         .expected("1 to " + std::to_string(kMaxJobs));
   }
-  check_out(out);
   make_dirs(parent_dir(out)).value();
-  const std::string aside = out + ".tmp-" + random_suffix();
+  const std::string aside = out + ".preparing", lock = aside + ".lock";
+  const LockFile held = LockFile::acquire(lock).value();
+  const RemoveAtEnd unlock(lock);
+  check_out(out);
+  remove_tree(aside).value();  // of a process that was killed
   make_new_dir(aside).value();
   const RemoveAtEnd cleanup(aside);
   PrepareReport report = Preparation(tokenizer, options, aside).run();

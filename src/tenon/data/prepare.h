@@ -39,8 +39,10 @@ struct PrepareReport {
   std::vector<std::string> empty_files;
 };
 
-// Tokenizes all documents, in order. `out` appears whole, by one rename, or not at all. Throws what list_inputs,
-// TextReader and clean_text do, `invalid_argument` when `out` is in use or nothing is left, `no_space`, `io`.
+// Tokenizes all documents, in order. `out` appears whole, by one rename, or not at all; what a killed process left in
+// its place, `out`.preparing, is removed first. Throws what list_inputs, TextReader and clean_text do,
+// `invalid_argument` when there is something at `out` already or nothing is left, `no_space`, and `io`, also when
+// another process is preparing `out`.
 PrepareReport prepare_data(const Tokenizer& tokenizer, const PrepareOptions& options);
 
 }  // namespace tenon

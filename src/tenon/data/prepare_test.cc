@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "tenon/base/fault.h"
+#include "tenon/base/lock_file.h"
 #include "tenon/config/define.h"
 #include "tenon/config/registry.h"
 #include "tenon/data/shard_writer.h"
@@ -166,6 +167,29 @@ TEST_F(PrepareTest, WholeOrNotAtAll) {
   make_dirs(path("out")).value();  // an empty one is fine
   (void)prepare_data(bytes_, options());
   TokenStore(path("out")).verify();
+}
+
+TEST_F(PrepareTest, WhatAKilledProcessLeftIsRemoved) {
+  write_inputs();
+  write("out.preparing/shard_00000.tokens", "half");
+  write("out.preparing/sub/file", "");
+  write("out.preparing.lock", "1 elsewhere");
+  (void)prepare_data(bytes_, options());
+  EXPECT_THAT(list_dir(dir_).value(), ElementsAre("in", "out"));
+  TokenStore(path("out")).verify();
+}
+
+TEST_F(PrepareTest, OneProcessAtATime) {
+  write_inputs();
+  write("out.preparing/shard_00000.tokens", "half");
+  {
+    const LockFile held = LockFile::acquire(path("out.preparing.lock")).value();
+    const Error error = thrown([&] { (void)prepare_data(bytes_, options()); });
+    EXPECT_EQ(error.code(), ErrorCode::io);
+    EXPECT_THAT(error.what(), HasSubstr("is using this directory"));
+  }
+  EXPECT_THAT(list_dir(dir_).value(), ElementsAre("in", "out.preparing", "out.preparing.lock"));
+  EXPECT_EQ(read_file(path("out.preparing/shard_00000.tokens")).value(), "half");
 }
 
 TEST_F(PrepareTest, ChangesSinceIndexingAreSeen) {
