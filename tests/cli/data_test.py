@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import signal
 
 from support import FINAL, CommandTest, metrics, run
 
@@ -81,11 +82,30 @@ class Data(Prepared):
             self.assertEqual(refused.stdout, "")
 
     def test_a_folder_of_text_is_enough(self):
-        folder = self.root / "folder"
-        folder.mkdir()
-        (folder / "a.txt").write_text(self.text.read_text())
-        command = ["train", "austen_tiny", "--data", folder, "--dir", self.root / "bytes"]
-        self.check(run(*command, "--set", "args.max_steps=2"))
+        command = ["train", "austen_tiny", "--data", self.texts, "--dir", self.root / "bytes"]
+        done = self.check(run(*command, "--set", "args.max_steps=2"))
+        self.assertIn(f"{self.texts}: 201 documents", done.stdout)  # as prepared
+        (self.root / "bad").mkdir()
+        (self.root / "bad" / "a.txt").write_bytes(b"caf\xe9")
+        done = run("train", "austen_tiny", "--data", "bad", "--dir", self.root / "no", cwd=self.root)
+        self.check_error(done, 5, "damaged at data: bad/a.txt: the text isn't UTF-8 at byte 3")
+        done = run("train", "austen_tiny", "--data", "nothing", "--dir", self.root / "no", cwd=self.root)
+        self.check_error(done, 5, "not_found at data: ./nothing: no such file or folder")
+
+    def test_prepare_is_killed(self):
+        texts, out = self.root / "long.jsonl", self.root / "killed"
+        texts.write_text((json.dumps({"text": self.text.read_text()}) + "\n") * 3000)
+        command = ["data", "prepare", texts, "--out", out, "--jobs", 1]
+        with start(*command) as child:
+            while child.poll() is None and not list(self.root.glob("killed.preparing/*.tokens")):
+                pass
+            child.send_signal(signal.SIGSTOP)
+            self.check_error(run(*command), 6, f"process {child.pid} on ", "is using this directory")
+            child.kill()
+            child.stderr.read()
+        self.assertEqual(len(list(self.root.glob("killed.*"))), 2)
+        self.check(run(*command))
+        self.assertEqual(list(self.root.glob("killed*")), [out])
 
     def test_experiments_of_text_take_no_tokens(self):
         done = run("train", "austen_tiny", "--data", self.tokens, "--dir", self.root / "no")

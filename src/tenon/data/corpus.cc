@@ -9,65 +9,62 @@
 #include "tenon/data/input_text.h"
 
 namespace tenon {
-namespace {
 
-constexpr std::string_view kHint = "the path is a text file or a folder with .txt files";
-
-Result<std::vector<std::string>> document_paths(const std::string& path) {
-  if (!exists(path)) return Error(ErrorCode::not_found, "no such text").at(path).hint(std::string(kHint));
-  if (!is_dir(path)) return std::vector<std::string>{path};
-  const Result<std::vector<std::string>> names = list_dir(path);
-  if (!names.ok()) return names.error();
-  std::vector<std::string> paths;
-  for (const std::string& name : *names) {
-    if (name.ends_with(".txt")) paths.push_back(join_path(path, name));
+Corpus::Corpus(const std::string& path) {
+  const std::vector<std::string> files = list_inputs({path}).value();
+  for (const std::string& file : files) {
+    if (file.ends_with(".txt")) {
+      add_file(file);
+    } else {
+      add_lines(file);
+    }
   }
-  if (!paths.empty()) return paths;
-  return Error(ErrorCode::not_found, "no .txt file in the folder")
+  if (!documents_.empty()) return;
+  throw Error(ErrorCode::invalid_argument, "no document has any text")
       .at(path)
-      .got(fmt::format("{} other entries", (*names).size()))
-      .hint(std::string(kHint));
+      .got(fmt::format("{} files, {} of them empty", files.size(), empty_files_.size()));
 }
 
-Status check_text(const MappedFile& file) {
-  const auto bytes = file.bytes();
-  if (bytes.empty()) return Error(ErrorCode::damaged, "the file is empty").at(file.path());
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const size_t bad = find_bad_text(text);
-  if (bad == text.size()) return {};
-  return bad_text_error(text[bad] == '\0', bad)
-      .at(file.path())
-      .hint("convert the file to UTF-8, or prepare it: tenon data prepare " + file.path() +
-            " --out DIR --bad_text replace");
-}
-
-}  // namespace
-
-Result<Corpus> Corpus::open(const std::string& path) {
-  const Result<std::vector<std::string>> paths = document_paths(path);
-  if (!paths.ok()) return paths.error();
-  Corpus corpus;
-  for (const std::string& document : *paths) {
-    Result<MappedFile> file = MappedFile::open(document);
-    if (!file.ok()) return file.error();
-    if (const Status text = check_text(*file); !text.ok()) return text.error();
-    corpus.num_bytes_ += static_cast<int64_t>(file->bytes().size());
-    corpus.files_.push_back(std::move(*file));
+void Corpus::add_file(const std::string& path) {
+  MappedFile file = MappedFile::open(path).value();
+  const std::span<const std::byte> bytes = file.bytes();
+  if (bytes.empty()) {
+    empty_files_.push_back(path);
+    return;
   }
-  return corpus;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (const size_t bad = find_bad_text(text); bad < text.size()) {
+    throw bad_text_error(text[bad] == '\0', bad).at(path);
+  }
+  files_.push_back(std::move(file));
+  add(text);
+}
+
+void Corpus::add_lines(const std::string& path) {
+  TextReader reader({path});
+  while (std::optional<RawText> raw = reader.next()) {
+    std::string text = clean_text(std::move(*raw), {}).text;
+    if (!text.empty()) add(texts_.emplace_back(std::move(text)));
+  }
+  empty_files_.insert(empty_files_.end(), reader.empty_files().begin(), reader.empty_files().end());
+}
+
+void Corpus::add(std::string_view text) {
+  documents_.push_back(text);
+  num_bytes_ += static_cast<int64_t>(text.size());
 }
 
 std::vector<Document> Corpus::range(int64_t begin, int64_t end) const {
   std::vector<Document> documents;
   int64_t offset = 0;
-  for (const MappedFile& file : files_) {
-    const auto length = static_cast<int64_t>(file.bytes().size());
+  for (const std::string_view text : documents_) {
+    const auto length = static_cast<int64_t>(text.size());
     const int64_t from = std::clamp(begin - offset, int64_t{0}, length);
     const int64_t to = std::clamp(end - offset, int64_t{0}, length);
     offset += length;
     if (from >= to) continue;
-    documents.push_back(
-        {file.bytes().subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)), to == length});
+    const std::string_view part = text.substr(static_cast<size_t>(from), static_cast<size_t>(to - from));
+    documents.push_back({std::as_bytes(std::span(part)), to == length});
   }
   return documents;
 }

@@ -22,6 +22,7 @@ bool is_input(std::string_view name) {
 // `within`: the folders it lies in, without links.
 Status add_inputs(const std::string& path, bool named, std::vector<std::string>& files,
                   const std::vector<std::filesystem::path>& within = {}) {
+  if (path.empty()) return Error(ErrorCode::invalid_argument, "the path of a text is empty");
   if (!exists(path)) return Error(ErrorCode::not_found, "no such file or folder").at(path);
   if (!is_dir(path)) {
     if (is_input(path)) {
@@ -108,7 +109,8 @@ std::optional<RawText> TextReader::whole_file(const std::string& path) {
 size_t find_bad_text(std::string_view text) { return utf8_prefix(text.substr(0, text.find('\0'))); }
 
 Error bad_text_error(bool zero, uint64_t at) {
-  return Error(ErrorCode::damaged, fmt::format("the text {} at byte {}", zero ? "has a zero byte" : "isn't UTF-8", at));
+  return Error(ErrorCode::damaged, fmt::format("the text {} at byte {}", zero ? "has a zero byte" : "isn't UTF-8", at))
+      .hint("convert the file to UTF-8, or choose --bad_text replace or skip of `tenon data prepare`");
 }
 
 namespace {
@@ -146,7 +148,7 @@ std::string member_text(const RawText& raw, const std::string& field) {
       for (const Json::Member& member : *members) names.push_back(member.key);
     }
     throw bad_line(raw, "the line has no member " + quote_text(field))
-        .hint("--field names the one that has the text")
+        .hint("--field of `tenon data prepare` names the one that has the text")
         .expected(names.empty() ? "an object" : "one of " + quote_text(join(names, ", ")));
   }
   if (const auto* text = value->as<std::string>()) return *text;
@@ -171,8 +173,7 @@ CleanText clean_text(RawText raw, const TextOptions& options) {
   // A zero byte that JSON spells out has no place of its own.
   const bool in_file = bad_raw < raw.bytes.size(), zero = !in_file || raw.bytes[bad_raw] == '\0';
   throw bad_text_error(zero, raw.offset + (in_file ? bad_raw : 0))
-      .at(raw.line > 0 ? fmt::format("{}:{}", *raw.path, raw.line) : *raw.path)
-      .hint("convert the file to UTF-8, or choose --bad_text replace or skip");
+      .at(raw.line > 0 ? fmt::format("{}:{}", *raw.path, raw.line) : *raw.path);
 }
 
 }  // namespace tenon

@@ -38,6 +38,7 @@ TEST_F(InputTextTest, ListsFilesInOrder) {
   EXPECT_THAT(list_inputs({gz, b}).value(), ElementsAre(gz, b));
   EXPECT_EQ(list_inputs({path("in/readme.md")}).error().code(), ErrorCode::unsupported);
   EXPECT_EQ(list_inputs({path("none")}).error().code(), ErrorCode::not_found);
+  EXPECT_STREQ(list_inputs({""}).error().what(), "invalid_argument: the path of a text is empty");
   make_dirs(path("empty")).value();
   EXPECT_THAT(list_inputs({path("empty")}).error().what(), HasSubstr("no .txt, .jsonl or .jsonl.gz in the folder"));
 }
@@ -93,11 +94,24 @@ TEST_F(InputTextTest, PackedFilesThatAreCut) {
   for (int i = 0; i < 20000; ++i) lines += "{\"text\": \"" + std::to_string(i * 7919 % 10007) + "\"}\n";
   const std::string whole = read_file(write_gz("a.jsonl.gz", lines)).value();
   EXPECT_THAT(error(write("cut.jsonl.gz", whole.substr(0, whole.size() / 2))),
-              HasSubstr("can't be unpacked behind byte"));
+              HasSubstr("cut.jsonl.gz: the file ends behind byte"));
   std::string changed = whole;
   changed[whole.size() / 2] = static_cast<char>(changed[whole.size() / 2] ^ 0x55);
   EXPECT_EQ(thrown([&] { (void)texts({write("changed.jsonl.gz", changed)}); }).code(), ErrorCode::damaged);
   EXPECT_THAT(error(write("plain.jsonl.gz", "{\"text\": \"a\"}")), HasSubstr("not a gzip file"));
+  std::string sum = whole;
+  sum[whole.size() - 6] = static_cast<char>(sum[whole.size() - 6] ^ 1);
+  EXPECT_THAT(error(write("sum.jsonl.gz", sum)), HasSubstr("can't be unpacked behind byte"));
+}
+
+TEST_F(InputTextTest, PackedFilesOfParts) {
+  const std::string one = read_file(write_gz("one.jsonl.gz", "{\"text\": \"a\"}\n{\"te")).value();
+  const std::string two = read_file(write_gz("two.jsonl.gz", "xt\": \"b\"}\n")).value();
+  EXPECT_THAT(texts({write("both.jsonl.gz", one + two)}), ElementsAre("a", "b"));
+  EXPECT_THAT(texts({write("unnamed.jsonl", one + two)}), ElementsAre("a", "b"));
+  EXPECT_THAT(error(write("more.jsonl.gz", two + "{\"text\": \"c\"}\n")),
+              HasSubstr("more.jsonl.gz: something else follows behind byte"));
+  EXPECT_THAT(error(write("cut.jsonl.gz", two + one.substr(0, 1))), HasSubstr("cut.jsonl.gz: the file ends behind byte"));
 }
 
 }  // namespace

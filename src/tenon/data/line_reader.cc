@@ -4,23 +4,42 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
+#include <new>
+#include <span>
 
 #include "tenon/base/error.h"
-#include "tenon/base/file.h"
 #include "tenon/base/text.h"
 
 namespace tenon {
+namespace {
 
-void LineReader::Close::operator()(gzFile_s* file) const { gzclose(file); }
+constexpr size_t kChunk = size_t{1} << 18;
+
+bool is_packed(const InputFile& file) {
+  std::array<unsigned char, 2> start{};
+  if (file.size() < start.size()) return false;
+  file.read(0, std::as_writable_bytes(std::span(start))).value();
+  return start[0] == 0x1f && start[1] == 0x8b;
+}
+
+}  // namespace
+
+void LineReader::End::operator()(z_stream_s* stream) const {
+  inflateEnd(stream);
+  delete stream;  // NOLINT: an owner's deleter
+}
 
 LineReader::LineReader(const std::string& path, uint64_t max_line_bytes)
-    : path_(path), max_line_bytes_(max_line_bytes), buffer_(size_t{1} << 18, '\0') {
-  file_.reset(gzopen(path.c_str(), "rb"));
-  if (file_ == nullptr) throw Error(ErrorCode::io, "the file can't be opened").at(path);
-  fill();
-  if (path.ends_with(".gz") && end_ > 0 && gzdirect(file_.get()) != 0) {
+    : max_line_bytes_(max_line_bytes), file_(InputFile::open(path).value()), buffer_(kChunk, '\0') {
+  if (is_packed(file_)) {
+    stream_.reset(new z_stream{});
+    constexpr int kGzip = 16 + MAX_WBITS;
+    if (inflateInit2(stream_.get(), kGzip) != Z_OK) throw std::bad_alloc();
+  } else if (path.ends_with(".gz") && file_.size() > 0) {
     throw Error(ErrorCode::damaged, "not a gzip file").at(path).hint("leave .gz out of its name if it isn't packed");
   }
+  fill();
 }
 
 std::optional<FileLine> LineReader::next() {
@@ -36,34 +55,55 @@ std::optional<FileLine> LineReader::next() {
     offset_ += taken;
     if (out.bytes.size() <= max_line_bytes_) continue;
     throw Error(ErrorCode::unsupported, fmt::format("the line at byte {} is too long", out.offset))
-        .at(path_)
+        .at(file_.path())
         .expected(fmt::format("at most {}", format_bytes(max_line_bytes_)))
         .hint("cut it into several");
   }
   return out;
 }
 
-uint64_t LineReader::bytes_read() const { return static_cast<uint64_t>(std::max<z_off_t>(gzoffset(file_.get()), 0)); }
-
 bool LineReader::fill() {
-  const int count = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
-  int code = Z_OK;
-  const char* message = gzerror(file_.get(), &code);
-  if (count < 0 || code == Z_BUF_ERROR) {
-    throw Error(ErrorCode::damaged, fmt::format("the file can't be unpacked behind byte {} of its text", offset_))
-        .at(path_)
-        .got(quote_text(message))
-        .hint("get it again: it is cut or changed");
-  }
-  // What follows a packed part and isn't one ends the file for the library, without an error.
-  if (count == 0 && gzdirect(file_.get()) == 0 && bytes_read() < file_size(path_).value()) {
-    throw Error(ErrorCode::damaged, fmt::format("something else follows behind byte {} of its text", offset_))
-        .at(path_)
-        .hint("get it again: it is cut or changed");
-  }
   at_ = 0;
-  end_ = static_cast<size_t>(count);
-  return count > 0;
+  end_ = stream_ ? unpack() : read_plain();
+  return end_ > 0;
+}
+
+void LineReader::read(std::string& out, size_t size) {
+  out.resize(std::min<uint64_t>(size, file_.size() - read_));
+  file_.read(read_, std::as_writable_bytes(std::span(out))).value();
+  read_ += out.size();
+}
+
+size_t LineReader::read_plain() {
+  read(buffer_, kChunk);
+  return buffer_.size();
+}
+
+size_t LineReader::unpack() {
+  z_stream& stream = *stream_;
+  buffer_.resize(kChunk);
+  for (stream.avail_out = kChunk; stream.avail_out == kChunk;) {
+    if (stream.avail_in == 0) {
+      read(packed_, kChunk);
+      stream.next_in = reinterpret_cast<Bytef*>(packed_.data());
+      stream.avail_in = static_cast<uInt>(packed_.size());
+    }
+    if (stream.avail_in == 0 && in_part_) throw cut_or_changed("the file ends");
+    if (stream.avail_in == 0) return 0;
+    if (!in_part_ && *stream.next_in != 0x1f) throw cut_or_changed("something else follows");
+    if (!in_part_) inflateReset(&stream);
+    stream.next_out = reinterpret_cast<Bytef*>(buffer_.data());
+    const int code = inflate(&stream, Z_NO_FLUSH);
+    if (code != Z_OK && code != Z_STREAM_END) throw cut_or_changed("the file can't be unpacked");
+    in_part_ = code != Z_STREAM_END;
+  }
+  return kChunk - stream.avail_out;
+}
+
+Error LineReader::cut_or_changed(const std::string& what) const {
+  return Error(ErrorCode::damaged, fmt::format("{} behind byte {} of its text", what, offset_))
+      .at(file_.path())
+      .hint("get it again: it is cut or changed");
 }
 
 }  // namespace tenon

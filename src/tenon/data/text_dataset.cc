@@ -8,6 +8,7 @@
 #include "tenon/base/text.h"
 #include "tenon/config/define.h"
 #include "tenon/data/corpus.h"
+#include "tenon/data/data_path.h"
 #include "tenon/data/order.h"
 #include "tenon/data/packing.h"
 #include "tenon/data/sequential_dataset.h"
@@ -18,7 +19,7 @@ namespace {
 
 Error too_short(const TextDataset::Config& config, std::string_view part, int64_t length, int64_t needed) {
   return Error(ErrorCode::invalid_argument, fmt::format("the {} is too short", part))
-      .at(config.path)
+      .at(data_path(config.path))
       .got(fmt::format("{} bytes", length))
       .expected(fmt::format("at least {}", needed))
       .hint("give more text, a shorter sequence_length or another eval_fraction");
@@ -31,7 +32,7 @@ int64_t held_out_bytes(const TextDataset::Config& config, const Corpus& corpus) 
 }  // namespace
 
 TENON_MODULE(TextDataset, LanguageDataset, "text files with bytes as tokens (259 of them), packed",
-             {"path", "a text file, or a folder with .txt files"},
+             {"path", "a file of texts (.txt, .jsonl, .jsonl.gz), or a folder with such"},
              {"eval_fraction", "the last part of the bytes, kept for evaluation"})
 
 // Everything that both parts share; unchanged once made.
@@ -41,7 +42,7 @@ struct TextDataset::Text {
         batch_size(config.batch_size),
         sequence_length(config.sequence_length),
         seed(static_cast<uint64_t>(config.seed)),
-        corpus(Corpus::open(path).value()),
+        corpus(data_path(path)),
         train_bytes(corpus.num_bytes() - held_out_bytes(config, corpus)),
         train(corpus.range(0, train_bytes), EndLabel::eos),
         held_out(corpus.range(train_bytes, corpus.num_bytes()), EndLabel::ignored) {
@@ -88,9 +89,11 @@ std::shared_ptr<const Tokenizer> TextDataset::tokenizer() const {
 }
 
 std::string TextDataset::describe() const {
-  return fmt::format("{}: {} documents, {} for training, {} held out", text_->path, text_->corpus.num_documents(),
+  const size_t empty = text_->corpus.empty_files().size();
+  return fmt::format("{}: {} documents, {} for training, {} held out{}", text_->path, text_->corpus.num_documents(),
                      format_bytes(static_cast<uint64_t>(text_->train.num_tokens())),
-                     format_bytes(static_cast<uint64_t>(text_->held_out.num_tokens())));
+                     format_bytes(static_cast<uint64_t>(text_->held_out.num_tokens())),
+                     empty > 0 ? fmt::format("; {} empty files left out", empty) : "");
 }
 
 }  // namespace tenon

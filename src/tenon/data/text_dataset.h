@@ -13,7 +13,7 @@ namespace tenon {
 class TextDataset final : public LanguageDataset {
  public:
   struct Config : LanguageDataset::Config {
-    // A text file, or a folder with .txt files: one document each, in the order of their names.
+    // A file of texts, or a folder with such, as `tenon data prepare` takes them.
     Required<std::string> path;
     // The last part of the bytes that is kept for evaluation, in [0, 1).
     double eval_fraction = 0.1;
@@ -23,8 +23,7 @@ class TextDataset final : public LanguageDataset {
     TENON_CONFIG(path, eval_fraction)
   };
 
-  // Throws `not_found` or `damaged` with the file's path, or `invalid_argument` when the text is too short for one
-  // window.
+  // Throws what Corpus does, and `invalid_argument` when the text is too short for one window.
   explicit TextDataset(const Config& config);
   ~TextDataset() override;
 
