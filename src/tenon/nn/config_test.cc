@@ -140,13 +140,16 @@ TEST(NnConfigs, RotaryPositionsAreChecked) {
   };
   refused([](auto& r) { r.fraction = 0; }, "fraction", "above 0");
   refused([](auto& r) { r.fraction = 1.5; }, "fraction", "1 at most");
-  expect_refused(
-      [](auto& c) {
-        attention_of(c).head_dim = 6;
-        attention_of(c).qkv.template as<RotaryQkv>().fraction = 0.5;
-      },
-      "qkv", "even number");
-  refused([](auto& r) { r.scaling = LinearRotaryScaling{0}; }, "scaling.factor", "positive");
+  const std::map<double, std::string> uneven{{0.5, "0.5 * 6 is 3.0"}, {0.75, "0.75 * 6 is 4.5"}, {0.125, "is 0.75"}};
+  for (const auto& [fraction, product] : uneven) {
+    expect_refused(
+        [&](auto& c) {
+          attention_of(c).head_dim = 6;
+          attention_of(c).qkv.template as<RotaryQkv>().fraction = fraction;
+        },
+        "qkv.fraction", product);
+  }
+  refused([](auto& r) { r.scaling = LinearRotaryScaling{0}; }, "scaling.factor", "above 0");
   refused([](auto& r) { r.scaling = Llama3RotaryScaling{.low_freq_factor = 4}; }, "scaling.high_freq_factor", "above");
   refused([](auto& r) { r.scaling = YarnRotaryScaling{.factor = 0.5}; }, "scaling.factor", "at least 1");
   refused([](auto& r) { r.scaling = YarnRotaryScaling{.beta_slow = 32}; }, "scaling.beta_fast", "above beta_slow");

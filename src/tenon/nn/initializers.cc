@@ -1,13 +1,11 @@
 #include "tenon/nn/initializers.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
-#include "tenon/base/text.h"
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
+#include "tenon/nn/number_checks.h"
 #include "tenon/nn/transformer/layers.h"
 
 namespace tenon {
@@ -18,18 +16,9 @@ TENON_FN_TYPE(Normal, InitSignature, "normal with a standard deviation")
 TENON_FN_TYPE(FanInNormal, InitSignature, "normal with standard deviation scale / sqrt(fan_in)")
 TENON_FN_TYPE(FanInUniform, InitSignature, "uniform between -scale / sqrt(fan_in) and that")
 
-namespace {
-
-void check_spread(Checker& c, std::string_view field, double value) {
-  c.require(value >= 0 && std::isfinite(value), field,
-            fmt::format("must be at least 0 and finite, is {}", format_float(value)));
-}
-
-}  // namespace
-
-void Normal::check(Checker& c) const { check_spread(c, "stddev", stddev); }
-void FanInNormal::check(Checker& c) const { check_spread(c, "scale", scale); }
-void FanInUniform::check(Checker& c) const { check_spread(c, "scale", scale); }
+void Normal::check(Checker& c) const { check_not_negative(c, "stddev", stddev); }
+void FanInNormal::check(Checker& c) const { check_not_negative(c, "scale", scale); }
+void FanInUniform::check(Checker& c) const { check_not_negative(c, "scale", scale); }
 
 Tensor Constant::operator()(const InitArgs& args) const { return full({DType::f32, args.shape}, value); }
 Tensor Normal::operator()(const InitArgs& args) const {

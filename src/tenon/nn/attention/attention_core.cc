@@ -6,6 +6,7 @@
 #include "tenon/ir/ops.h"
 #include "tenon/nn/basic/dropout.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -18,7 +19,8 @@ TENON_INTERFACE(AttentionCore, Module, "from queries, keys and values to context
 TENON_MODULE(DotProductAttention, AttentionCore, "softmax(q k^T / sqrt(H)) v")
 
 void AttentionCore::Config::check(Checker& c) const {
-  c.at_least("logit_cap", logit_cap, 0);
+  check_above_zero(c, "scale", scale);
+  check_not_negative(c, "logit_cap", logit_cap);
   check_rate(c, "dropout", dropout);
 }
 

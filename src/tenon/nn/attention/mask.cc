@@ -4,6 +4,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -62,7 +63,7 @@ Tensor CausalMask::operator()(const MaskArgs& args) const {
   return logical_and(at_or_before(args), SegmentMask{}(args));
 }
 
-void SlidingWindowMask::check(Checker& c) const { c.positive("window", window); }
+void SlidingWindowMask::check(Checker& c) const { check_positions(c, "window", window, 1); }
 
 Tensor SlidingWindowMask::operator()(const MaskArgs& args) const {
   require_range(window > 0, "a sliding window of no keys", window);
@@ -70,7 +71,7 @@ Tensor SlidingWindowMask::operator()(const MaskArgs& args) const {
   return logical_and(compare(args.key_positions, nearest_hidden, greater), CausalMask{}(args));
 }
 
-void PrefixMask::check(Checker& c) const { c.at_least("prefix", prefix, 0); }
+void PrefixMask::check(Checker& c) const { check_positions(c, "prefix", prefix, 0); }
 
 Tensor PrefixMask::operator()(const MaskArgs& args) const {
   require_range(prefix >= 0, "a prefix of less than no tokens", prefix);
@@ -80,10 +81,10 @@ Tensor PrefixMask::operator()(const MaskArgs& args) const {
 }
 
 void BlockSparseMask::check(Checker& c) const {
-  c.positive("block", block);
-  c.at_least("local_blocks", local_blocks, 0);
-  c.at_least("global_blocks", global_blocks, 0);
-  c.at_least("stride", stride, 0);
+  check_positions(c, "block", block, 1);
+  check_positions(c, "local_blocks", local_blocks, 0);
+  check_positions(c, "global_blocks", global_blocks, 0);
+  check_positions(c, "stride", stride, 0);
   c.require(local_blocks > 0 || global_blocks > 0 || stride > 0, "local_blocks", "or another must let blocks be seen");
 }
 

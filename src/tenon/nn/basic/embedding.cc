@@ -3,6 +3,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -13,7 +14,7 @@ Embedding::Config::Config() : init(Normal{0.02}) {}
 void Embedding::Config::check(Checker& c) const {
   c.positive("vocab_size", vocab_size);
   c.positive("embedding_dim", embedding_dim);
-  c.positive("multiplier", multiplier);
+  check_above_zero(c, "multiplier", multiplier);
 }
 
 Embedding::Embedding(const Config& config)

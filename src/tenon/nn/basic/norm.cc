@@ -3,6 +3,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -17,7 +18,7 @@ namespace {
 
 void check_norm(Checker& c, const Norm::Config& config, double eps) {
   c.positive("input_dim", config.input_dim);
-  c.require(eps > 0, "eps", "must be above 0");
+  check_above_zero(c, "eps", eps);
 }
 
 }  // namespace

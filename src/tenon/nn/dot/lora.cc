@@ -4,6 +4,7 @@
 #include "tenon/ir/ops.h"
 #include "tenon/nn/basic/dropout.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -15,7 +16,7 @@ LoRA::Config::Config() : dot(PlainDot::Config{}) {}
 
 void LoRA::Config::check(Checker& c) const {
   c.positive("rank", rank);
-  c.positive("alpha", alpha);
+  check_above_zero(c, "alpha", alpha);
   check_rate(c, "dropout", dropout);
 }
 

@@ -8,6 +8,7 @@
 #include "tenon/ir/ops.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
 #include "tenon/nn/experts/expert_balance.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -27,10 +28,10 @@ void TopKRouter::Config::check(Checker& c) const {
   c.at_most("top_k", top_k, num_experts);
   c.require(top_k != 1 || !normalize, "normalize",
             "must be false for one expert a token: its weight would always be 1, and no gradient reach the router");
-  c.require(weight_scale > 0, "weight_scale", "must be above 0");
-  c.at_least("load_balance_loss", load_balance_loss, 0);
-  c.at_least("z_loss", z_loss, 0);
-  c.at_least("bias_update_rate", bias_update_rate, 0);
+  check_above_zero(c, "weight_scale", weight_scale);
+  check_not_negative(c, "load_balance_loss", load_balance_loss);
+  check_not_negative(c, "z_loss", z_loss);
+  check_not_negative(c, "bias_update_rate", bias_update_rate);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include "tenon/nn/initializers.h"
 #include "tenon/nn/language/embed_tokens.h"
 #include "tenon/nn/language/fill.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -90,7 +91,8 @@ ContrastivePairs::Config::Config() : encoder(TextEncoder::Config{}) {}
 
 void ContrastivePairs::Config::check(Checker& c) const {
   c.positive("vocab_size", vocab_size);
-  c.positive("min_temperature", min_temperature);
+  check_above_zero(c, "min_temperature", min_temperature);
+  check_finite(c, "temperature", temperature);
   c.at_least("temperature", temperature, min_temperature);
 }
 

@@ -5,6 +5,7 @@
 #include "tenon/nn/batch.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
 #include "tenon/nn/language/chunked_loss.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -18,7 +19,7 @@ DistilledLm::Config::Config() : student(CausalLm::Config{}), teacher(CausalLm::C
 
 void DistilledLm::Config::check(Checker& c) const {
   c.positive("vocab_size", vocab_size);
-  c.positive("temperature", temperature);
+  check_above_zero(c, "temperature", temperature);
   c.require(soft_weight >= 0 && soft_weight <= 1, "soft_weight", "must be from 0 to 1");
 }
 

@@ -5,6 +5,7 @@
 #include "tenon/nn/basic/embedding.h"
 #include "tenon/nn/initializers.h"
 #include "tenon/nn/language/fill.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -28,7 +29,7 @@ LinearHead::LinearHead(const Config& config)
 Tensor LinearHead::forward(const Tensor& x) const { return linear_(x); }
 
 CappedHead::Config::Config() : head(TiedHead::Config{}) {}
-void CappedHead::Config::check(Checker& c) const { c.positive("cap", cap); }
+void CappedHead::Config::check(Checker& c) const { check_above_zero(c, "cap", cap); }
 
 CappedHead::CappedHead(const Config& config)
     : LmHead(config),

@@ -4,6 +4,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -14,7 +15,7 @@ TENON_MODULE(CrossEntropy, TokenLoss, "-log softmax(logits)[label]",
 
 void CrossEntropy::Config::check(Checker& c) const {
   c.require(label_smoothing >= 0 && label_smoothing < 1, "label_smoothing", "must be at least 0 and below 1");
-  c.at_least("z_loss", z_loss, 0);
+  check_not_negative(c, "z_loss", z_loss);
 }
 
 namespace {

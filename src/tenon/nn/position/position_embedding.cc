@@ -7,6 +7,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -42,8 +43,8 @@ LearnedPositions::LearnedPositions(const Config& config)
 Tensor LearnedPositions::forward(const Tensor& positions) const { return take(weight_, positions); }
 
 void SinusoidalPositions::Config::check(Checker& c) const {
+  check_above_zero(c, "theta", theta);
   c.require(input_dim > 0 && input_dim % 2 == 0, "input_dim", "must be positive and even");
-  c.positive("theta", theta);
 }
 
 SinusoidalPositions::SinusoidalPositions(const Config& config)

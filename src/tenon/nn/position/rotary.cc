@@ -1,9 +1,13 @@
 #include "tenon/nn/position/rotary.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "tenon/base/text.h"
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -14,9 +18,8 @@ TENON_MODULE(RotaryQkv, QkvProjection, "rotates queries and keys by position", {
 
 namespace {
 
-int64_t rotated_dim(const RotaryQkv::Config& c) {
-  return static_cast<int64_t>(std::floor(c.fraction * static_cast<double>(c.head_dim) + 1e-9));
-}
+double rotated_share(const RotaryQkv::Config& c) { return c.fraction * static_cast<double>(c.head_dim); }
+int64_t rotated_dim(const RotaryQkv::Config& c) { return std::llround(rotated_share(c)); }
 
 // Of `dim` rotated elements, scaled.
 RotaryFrequencies frequencies(double theta, int64_t dim, const RotaryScaling& scaling) {
@@ -45,13 +48,17 @@ Tensor rotate(const Tensor& x, const Tensor& cosine, const Tensor& signed_sine) 
 RotaryQkv::Config::Config() : projection(LinearQkv::Config{}) {}
 
 void RotaryQkv::Config::check(Checker& c) const {
-  c.require(theta > 0 && std::isfinite(theta), "theta", "must be above 0, and finite");
+  check_above_zero(c, "theta", theta);
   c.require(fraction > 0 && fraction <= 1, "fraction", "must be above 0, and 1 at most");
   if (!(fraction > 0 && fraction <= 1)) return;
-  const bool all = fraction == 1;
-  c.require(rotated_dim(*this) % 2 == 0, all ? "head_dim" : "fraction",
-            all ? "must be even to be rotated in pairs" : "must give an even number of elements of head_dim");
-  c.require(rotated_dim(*this) > 0, "fraction", "must give at least two elements of head_dim");
+  if (fraction == 1) {
+    c.require(head_dim % 2 == 0, "head_dim", "must be even to be rotated in pairs");
+    return;
+  }
+  const double share = rotated_share(*this);
+  c.require(share > 1 && std::fabs(share / 2 - std::round(share / 2)) < 1e-6, "fraction",
+            fmt::format("must give an even number of elements of head_dim, {} * {} is {}", format_float(fraction),
+                        head_dim.value(), format_float(share)));
 }
 
 RotaryQkv::RotaryQkv(const Config& c)

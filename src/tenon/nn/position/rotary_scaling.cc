@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "tenon/config/define.h"
+#include "tenon/nn/number_checks.h"
 #include "tenon/nn/position/rotary.h"
 
 namespace tenon {
@@ -21,7 +22,7 @@ TENON_FN_TYPE(YarnRotaryScaling, ScalingSignature,
               {"magnitude", "of rotated queries and keys, each; empty: 0.1 ln(factor) + 1"},
               {"truncate", "whether the ramp between begins and ends at whole pairs"})
 
-void LinearRotaryScaling::check(Checker& c) const { c.positive("factor", factor); }
+void LinearRotaryScaling::check(Checker& c) const { check_above_zero(c, "factor", factor); }
 
 RotaryFrequencies LinearRotaryScaling::operator()(const RotaryFrequencies& from) const {
   RotaryFrequencies out = from;
@@ -30,8 +31,9 @@ RotaryFrequencies LinearRotaryScaling::operator()(const RotaryFrequencies& from)
 }
 
 void Llama3RotaryScaling::check(Checker& c) const {
-  c.positive("factor", factor);
-  c.positive("low_freq_factor", low_freq_factor);
+  check_above_zero(c, "factor", factor);
+  check_above_zero(c, "low_freq_factor", low_freq_factor);
+  check_finite(c, "high_freq_factor", high_freq_factor);
   c.require(high_freq_factor > low_freq_factor, "high_freq_factor", "must be above low_freq_factor");
   c.positive("original_max_position", original_max_position);
 }
@@ -47,11 +49,13 @@ RotaryFrequencies Llama3RotaryScaling::operator()(const RotaryFrequencies& from)
 }
 
 void YarnRotaryScaling::check(Checker& c) const {
+  check_finite(c, "factor", factor);
   c.at_least("factor", factor, 1);
   c.positive("original_max_position", original_max_position);
-  c.positive("beta_slow", beta_slow);
+  check_above_zero(c, "beta_slow", beta_slow);
+  check_finite(c, "beta_fast", beta_fast);
   c.require(beta_fast > beta_slow, "beta_fast", "must be above beta_slow");
-  c.positive("magnitude", magnitude);
+  check_above_zero(c, "magnitude", magnitude);
 }
 
 RotaryFrequencies YarnRotaryScaling::operator()(const RotaryFrequencies& from) const {

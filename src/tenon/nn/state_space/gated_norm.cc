@@ -3,6 +3,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -14,7 +15,7 @@ TENON_MODULE(GatedNorm, Module, "a root-mean-square norm with a gate",
 void GatedNorm::Config::check(Checker& c) const {
   c.positive("input_dim", input_dim);
   c.positive("num_groups", num_groups);
-  c.require(eps > 0, "eps", "must be above 0");
+  check_above_zero(c, "eps", eps);
   if (num_groups < 1) return;
   c.require(input_dim % num_groups == 0, "num_groups", "must divide input_dim");
 }

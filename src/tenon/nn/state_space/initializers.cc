@@ -5,6 +5,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -16,7 +17,8 @@ TENON_FN_TYPE(InverseSoftplusOfLogUniform, InitSignature,
 namespace {
 
 void check_range(Checker& c, double low, double high) {
-  c.require(low > 0, "low", "must be above 0");
+  check_above_zero(c, "low", low);
+  check_finite(c, "high", high);
   c.at_least("high", high, low);
 }
 

@@ -2,6 +2,7 @@
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
+#include "tenon/nn/number_checks.h"
 #include "tenon/nn/position/token_order.h"
 #include "tenon/nn/state_space/initializers.h"
 
@@ -63,7 +64,7 @@ void Mamba2::Config::check(Checker& c) const {
   c.positive("state_dim", state_dim);
   c.positive("num_groups", num_groups);
   c.positive("chunk_size", chunk_size);
-  c.at_least("min_dt", min_dt, 0);
+  check_not_negative(c, "min_dt", min_dt);
   c.require(!max_dt || *max_dt > min_dt, "max_dt", "must be above min_dt");
   c.positive("input_dim", input_dim);
   if (head_dim < 1 || num_groups < 1) return;

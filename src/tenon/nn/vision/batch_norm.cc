@@ -5,6 +5,7 @@
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/initializers.h"
+#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -15,8 +16,9 @@ TENON_MODULE(BatchNorm, Norm, "each channel by its moments over the batch, outsi
 
 void BatchNorm::Config::check(Checker& c) const {
   c.positive("input_dim", input_dim);
-  c.require(eps > 0, "eps", "must be above 0");
+  check_above_zero(c, "eps", eps);
   c.require(momentum >= 0 && momentum < 1, "momentum", "must be at least 0 and below 1");
+  check_finite(c, "initial_scale", initial_scale);
 }
 
 BatchNorm::BatchNorm(const Config& config)

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
+#include "tenon/nn/number_checks.h"
 #include "tenon/nn/vision/resnet.h"
 
 namespace tenon {
@@ -17,9 +16,9 @@ TENON_MODULE(ImageClassifier, Model, "an encoder of images and a linear layer to
              {"pixels", "from what a file holds to what the encoder reads"}, {"loss", "of each image"})
 
 void PixelScaling::check(Checker& c) const {
-  c.require(scale > 0, "scale", "must be above 0");
-  const bool all = std::all_of(deviation.begin(), deviation.end(), [](double d) { return d > 0; });
-  c.require(all, "deviation", "must be above 0");
+  check_above_zero(c, "scale", scale);
+  for (const double m : mean) check_finite(c, "mean", m);
+  for (const double d : deviation) check_above_zero(c, "deviation", d);
 }
 
 ImageClassifier::Config::Config() : encoder(ResNet::Config{}), head(Linear::Config{}), loss(CrossEntropy::Config{}) {
