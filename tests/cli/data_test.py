@@ -5,7 +5,7 @@ import json
 import re
 import signal
 
-from support import FINAL, CommandTest, metrics, run
+from support import FINAL, CommandTest, metrics, run, start
 
 TINY = {
     "num_layers": 1,
@@ -85,10 +85,10 @@ class Data(Prepared):
         command = ["train", "austen_tiny", "--data", self.texts, "--dir", self.root / "bytes"]
         done = self.check(run(*command, "--set", "args.max_steps=2"))
         self.assertIn(f"{self.texts}: 201 documents", done.stdout)  # as prepared
-        (self.root / "bad").mkdir()
-        (self.root / "bad" / "a.txt").write_bytes(b"caf\xe9")
-        done = run("train", "austen_tiny", "--data", "bad", "--dir", self.root / "no", cwd=self.root)
-        self.check_error(done, 5, "damaged at data: bad/a.txt: the text isn't UTF-8 at byte 3")
+        (self.root / "latin").mkdir()
+        (self.root / "latin" / "a.txt").write_bytes(b"caf\xe9")
+        done = run("train", "austen_tiny", "--data", "latin", "--dir", self.root / "no", cwd=self.root)
+        self.check_error(done, 5, "damaged at data: ./latin/a.txt: the text isn't UTF-8 at byte 3")
         done = run("train", "austen_tiny", "--data", "nothing", "--dir", self.root / "no", cwd=self.root)
         self.check_error(done, 5, "not_found at data: ./nothing: no such file or folder")
 
@@ -127,6 +127,10 @@ class Data(Prepared):
         self.check_error(run(*prepare, "--tokenizer", "byte"), 5, "no such tokenizer")
         done = run("data", "tokenizer", bad, "--out", self.model)
         self.check_error(done, 2, "pieces.model: the file is there already")
+        done = run("data", "tokenizer", self.texts, "--out", "")
+        self.check_error(done, 2, "at --out: the model needs a file to go to")
+        done = run("data", "tokenizer", self.text, "--out", self.root / "large.model", "--vocab_size", 100000)
+        self.check_error(done, 2, "the tokenizer can't be trained (got Vocabulary size too high")
         self.check_error(run("data", "show", self.root), 5, "there is no prepared data")
         (self.root / "empty.txt").write_text("")
         done = run("data", "prepare", self.root / "empty.txt", "--out", self.root / "none")

@@ -73,12 +73,19 @@ PieceModel piece_model(const std::string& name) {
       .expected("unigram, bpe");
 }
 
+// Before all the work.
+void check_model_file(const std::string& out) {
+  if (out.empty()) throw Error(ErrorCode::invalid_argument, "the model needs a file to go to").at("--out");
+  if (exists(out)) {
+    throw Error(ErrorCode::invalid_argument, "the file is there already").at(out).hint("choose another --out");
+  }
+  make_dirs(parent_dir(out)).value();
+}
+
 void train_tokenizer(const TokenizerCommand& command) {
   const TrainPieces settings{command.vocab_size, piece_model(command.model)};
   const TextOptions options = text_options(command.input);
-  if (exists(command.out)) {
-    throw Error(ErrorCode::invalid_argument, "the file is there already").at(command.out).hint("choose another --out");
-  }
+  check_model_file(command.out);
   TextReader reader(list_inputs(command.input.inputs).value());
   uint64_t documents = 0, bytes = 0, bad = 0;
   const std::string model = train_sentencepiece(settings, [&]() -> std::optional<std::string> {
@@ -92,7 +99,6 @@ void train_tokenizer(const TokenizerCommand& command) {
   });
   warn_empty(reader.empty_files());
   if (bad > 0) fmt::print(stderr, "warning: {} documents weren't text\n", bad);
-  make_dirs(parent_dir(command.out)).value();
   write_file_atomic(command.out, model).value();
   print_text(fmt::format("{}: {} pieces ({}), from {} of text in {} documents\n", command.out, command.vocab_size,
                          command.model, format_bytes(bytes), documents));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "tenon/base/file.h"
 #include "tenon/base/json.h"
@@ -57,6 +58,11 @@ Result<std::vector<std::string>> list_inputs(const std::vector<std::string>& pat
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     if (const Status added = add_inputs(path, true, files); !added.ok()) return added.error();
+  }
+  std::set<std::filesystem::path> seen;
+  for (const std::string& file : files) {
+    if (seen.insert(std::filesystem::path(file).lexically_normal()).second) continue;
+    return Error(ErrorCode::invalid_argument, "the file is named twice").at(file);
   }
   return files;
 }

@@ -38,6 +38,8 @@ TEST_F(InputTextTest, ListsFilesInOrder) {
   EXPECT_THAT(list_inputs({gz, b}).value(), ElementsAre(gz, b));
   EXPECT_EQ(list_inputs({path("in/readme.md")}).error().code(), ErrorCode::unsupported);
   EXPECT_EQ(list_inputs({path("none")}).error().code(), ErrorCode::not_found);
+  EXPECT_THAT(list_inputs({path("in"), path("in/sub//a.jsonl")}).error().what(),
+              HasSubstr("in/sub//a.jsonl: the file is named twice"));
   EXPECT_STREQ(list_inputs({""}).error().what(), "invalid_argument: the path of a text is empty");
   make_dirs(path("empty")).value();
   EXPECT_THAT(list_inputs({path("empty")}).error().what(), HasSubstr("no .txt, .jsonl or .jsonl.gz in the folder"));
@@ -109,9 +111,11 @@ TEST_F(InputTextTest, PackedFilesOfParts) {
   const std::string two = read_file(write_gz("two.jsonl.gz", "xt\": \"b\"}\n")).value();
   EXPECT_THAT(texts({write("both.jsonl.gz", one + two)}), ElementsAre("a", "b"));
   EXPECT_THAT(texts({write("unnamed.jsonl", one + two)}), ElementsAre("a", "b"));
-  EXPECT_THAT(error(write("more.jsonl.gz", two + "{\"text\": \"c\"}\n")),
+  const std::string whole = read_file(write_gz("whole.jsonl.gz", "{\"text\": \"c\"}\n")).value();
+  EXPECT_THAT(error(write("more.jsonl.gz", whole + "{\"text\": \"c\"}\n")),
               HasSubstr("more.jsonl.gz: something else follows behind byte"));
-  EXPECT_THAT(error(write("cut.jsonl.gz", two + one.substr(0, 1))), HasSubstr("cut.jsonl.gz: the file ends behind byte"));
+  EXPECT_THAT(error(write("cut.jsonl.gz", whole + one.substr(0, 1))),
+              HasSubstr("cut.jsonl.gz: the file ends behind byte"));
 }
 
 }  // namespace

@@ -94,7 +94,9 @@ size_t LineReader::unpack() {
     if (!in_part_) inflateReset(&stream);
     stream.next_out = reinterpret_cast<Bytef*>(buffer_.data());
     const int code = inflate(&stream, Z_NO_FLUSH);
-    if (code != Z_OK && code != Z_STREAM_END) throw cut_or_changed("the file can't be unpacked");
+    if (code != Z_OK && code != Z_STREAM_END) {
+      throw cut_or_changed("the file can't be unpacked").got(stream.msg != nullptr ? stream.msg : "no reason");
+    }
     in_part_ = code != Z_STREAM_END;
   }
   return kChunk - stream.avail_out;

@@ -46,10 +46,10 @@ class LineReader {
 
   uint64_t max_line_bytes_;
   InputFile file_;
-  uint64_t read_ = 0;                       // of the file
+  uint64_t read_ = 0;                        // of the file
   std::unique_ptr<z_stream_s, End> stream_;  // empty: not packed
-  std::string packed_;                      // what the stream reads from
-  bool in_part_ = false;                    // a packed file is one part or several
+  std::string packed_;                       // what the stream reads from
+  bool in_part_ = false;                     // a packed file is one part or several
   std::string buffer_;
   size_t at_ = 0, end_ = 0;
   uint64_t offset_ = 0, line_ = 0;

@@ -29,8 +29,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& dir) {
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name) {
   if (name == "bytes") return std::make_unique<BytesTokenizer>(BytesTokenizer::Config{});
-  if (is_dir(name)) return load_tokenizer(name);
-  if (!exists(name)) {
+  if (is_dir(name) && exists(join_path(name, kTokenizerFile))) return load_tokenizer(name);
+  if (is_dir(name) || !exists(name)) {
     throw Error(ErrorCode::not_found, "no such tokenizer")
         .got(quote_text(name))
         .expected("bytes, the file of a SentencePiece model, or a directory with prepared data");

@@ -7,6 +7,7 @@
 #include "tenon/base/file.h"
 #include "tenon/config/define.h"
 #include "tenon/config/text.h"
+#include "tenon/text/sentencepiece_words.h"
 
 namespace tenon {
 namespace {
@@ -69,7 +70,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(const Config& config) : library_(
   if (!status.ok() || library_->processor.GetPieceSize() == 0) {
     throw Error(ErrorCode::damaged, "not a SentencePiece model")
         .at(path)
-        .got(status.ok() ? "a model without pieces" : status.ToString())
+        .got(status.ok() ? "a model without pieces" : sentencepiece_words(status.error_message(), "other bytes"))
         .hint("`tenon data tokenizer` trains one");
   }
   if (bos_id() < 0 || eos_id() < 0 || library_->processor.unk_id() < 0) {
@@ -92,7 +93,9 @@ int32_t SentencePieceTokenizer::pad_id() const {
 void SentencePieceTokenizer::encode(std::string_view text, std::vector<int32_t>& tokens) const {
   std::vector<int> ids;
   const auto status = library_->processor.Encode(text, &ids);
-  if (!status.ok()) throw Error(ErrorCode::invalid_argument, "the text can't be tokenized").got(status.ToString());
+  if (!status.ok())
+    throw Error(ErrorCode::invalid_argument, "the text can't be tokenized")
+        .got(sentencepiece_words(status.error_message(), "no reason"));
   tokens.insert(tokens.end(), ids.begin(), ids.end());
 }
 

@@ -163,7 +163,8 @@ TEST_F(TokenizerTest, WhatIsNoTokenizerIsRefused) {
   EXPECT_THAT(open_error("byte").what(), HasSubstr("expected bytes, the file of"));
   EXPECT_EQ(open_error(dir_).code(), ErrorCode::not_found);
   EXPECT_EQ(open_error(write("empty", "")).code(), ErrorCode::damaged);
-  EXPECT_THAT(open_error(write("text", "just a text")).what(), HasSubstr("not a SentencePiece model"));
+  EXPECT_THAT(open_error(write("text", "just a text")).what(),
+              HasSubstr("not a SentencePiece model (got other bytes)"));
   for (const size_t length : {10, 300, 2000}) {
     EXPECT_EQ(open_error(write("cut", models_[0].substr(0, length))).code(), ErrorCode::damaged) << length;
   }

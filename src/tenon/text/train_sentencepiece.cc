@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "tenon/base/error.h"
+#include "tenon/text/sentencepiece_words.h"
 
 namespace tenon {
 namespace {
@@ -103,8 +104,8 @@ std::string train_sentencepiece(const TrainPieces& settings,
   if (lines.failure()) std::rethrow_exception(lines.failure());
   if (!status.ok()) {
     throw Error(ErrorCode::invalid_argument, "the tokenizer can't be trained")
-        .got(status.ToString())
-        .hint("give more text, or a smaller vocab_size");
+        .got(sentencepiece_words(status.error_message(), "no reason"))
+        .hint("choose another vocab_size, or give more text");
   }
   return model;
 }
