@@ -46,6 +46,7 @@ Status add_inputs(const std::string& path, bool named, std::vector<std::string>&
   if (!names.ok()) return names.error();
   const size_t before = files.size();
   for (const std::string& name : *names) {
+    if (name.starts_with('.')) continue;  // what programs keep for themselves
     if (Status added = add_inputs(join_path(path, name), false, files, folders); !added.ok()) return added;
   }
   if (!named || files.size() > before) return {};

@@ -13,9 +13,9 @@
 
 namespace tenon {
 
-// All files that `paths` name, folders' files with those endings among them, in the order of their names. `not_found`
-// when one isn't there or a folder has none, `unsupported` for a file of another ending, `invalid_argument` for one
-// that is named twice.
+// All files that `paths` name, folders' files with those endings among them, in the order of their names; of what is in
+// folders, names that begin with a dot are passed over. `not_found` when one isn't there or a folder has none,
+// `unsupported` for a file of another ending, `invalid_argument` for one that is named twice.
 Result<std::vector<std::string>> list_inputs(const std::vector<std::string>& paths);
 
 // A document as it stands in a file: a whole .txt, or a line of a .jsonl.

@@ -34,6 +34,8 @@ class InputTextTest : public TestDir {
 TEST_F(InputTextTest, ListsFilesInOrder) {
   const std::string b = write("in/b.txt", "b"), a = write("in/sub/a.jsonl", ""), gz = write("in/z.jsonl.gz", "");
   write("in/readme.md", "");
+  write("in/.notes.txt", "");
+  write("in/.checkpoints/b.txt", "");
   EXPECT_THAT(list_inputs({path("in")}).value(), ElementsAre(b, a, gz));
   EXPECT_THAT(list_inputs({gz, b}).value(), ElementsAre(gz, b));
   EXPECT_EQ(list_inputs({path("in/readme.md")}).error().code(), ErrorCode::unsupported);
