@@ -180,7 +180,7 @@ TEST_F(TokenizerTest, VocabulariesThatCantBeTrained) {
     return std::string("none");
   };
   EXPECT_THAT(error(260), HasSubstr("expected 261 to 1000000"));
-  EXPECT_THAT(error(100000), HasSubstr("or a smaller vocab_size"));
+  EXPECT_THAT(error(100000), HasSubstr("trained (got Vocabulary size too high (100000). Please"));
   EXPECT_THROW((void)train_sentencepiece({}, []() -> std::optional<std::string> { return std::nullopt; }), Error);
   int i = 0;
   const auto failing = [&i]() -> std::optional<std::string> {
