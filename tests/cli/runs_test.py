@@ -127,6 +127,9 @@ class Training(Trained):
         large = self.train(self.root / "large", "data.batch_size=100000000")
         self.check_error(large, 3, "out_of_memory", "a step takes more memory", "TiB", "at most", "smaller batches")
         self.assertEqual(list((self.root / "large").glob("step_*")), [])
+        data = f'{{type = "TextDataset", path = "{self.text}", batch_size = 100000000, sequence_length = 32}}'
+        large = self.train(self.root / "large", 'evaluators.wide.type=LossEvaluator', f"evaluators.wide.data={data}")
+        self.check_error(large, 3, "out_of_memory at evaluators.wide", "an evaluation takes more memory", "TiB")
 
     def test_nothing_to_train_is_said(self):
         past = self.check(self.train(self.copy("past"), "max_steps=10"))

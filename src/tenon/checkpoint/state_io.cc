@@ -71,6 +71,10 @@ std::string list(const std::vector<std::string>& items) {
 
 }  // namespace
 
+bool is_readable(const TensorType& tensor, const StateArray& array) {
+  return readable(tensor, {array.dtype, tensor_shape(array)});
+}
+
 TensorType StateArray::stored_type(const Mesh& mesh) const { return {dtype, mesh.padded_dims(shape, partition)}; }
 
 std::vector<std::pair<std::string, Literal>> to_file_tensors(const StateArray& array, const Literal& stored) {
@@ -136,14 +140,13 @@ void check_compatible(std::span<const StateArray> arrays, const OpenedCheckpoint
 Array restore_array(const StateArray& array, const OpenedCheckpoint& checkpoint,
                     const std::shared_ptr<const Backend>& backend, const Mesh& mesh) {
   const std::vector<std::string> names = layer_names(array.name, array.stack);
-  const TensorType expected{array.dtype, tensor_shape(array)};
   for (const std::string& name : names) {
     const TensorType got = checkpoint.type(name).value();
-    if (readable(got, expected)) continue;
+    if (is_readable(got, array)) continue;
     throw Error(ErrorCode::incompatible, "a tensor of another type")
         .at(name)
         .got(to_string(got))
-        .expected(to_string(expected));
+        .expected(to_string(TensorType{array.dtype, tensor_shape(array)}));
   }
   Literal block;
   const auto read = [&](const ArraySlice& slice) -> std::span<const std::byte> {

@@ -32,6 +32,10 @@ struct StateArray {
   TensorType stored_type(const Mesh& mesh) const;
 };
 
+// Whether a tensor of a checkpoint can be restored as the array, or a layer of it: it has its shape, and its dtype or
+// one that is converted.
+bool is_readable(const TensorType& tensor, const StateArray& array);
+
 // What goes into files: `stored` without its padding, layers apart.
 std::vector<std::pair<std::string, Literal>> to_file_tensors(const StateArray& array, const Literal& stored);
 

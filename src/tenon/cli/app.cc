@@ -37,7 +37,7 @@ void add_train(Command& program) {
   add_device_options(command, c->device, "cpu, cpu:N (N virtual devices), cuda or tpu");
   command.option("--resume", &c->resume, "auto: go on from a checkpoint if there is one; never; must").with_default();
   command.option("--new_optimizer", &c->new_optimizer,
-                 "resume with the model alone: what the optimizer keeps starts anew");
+                 "resume with another learner: of its state what fits goes on, the rest starts anew");
   command.option("--dry_run", &c->dry_run, "compile and report; train and write nothing");
   command.option("--allow_replication", &c->allow_replication,
                  "takes a step for which the compiler gives up on keeping arrays split");

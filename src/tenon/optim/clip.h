@@ -16,6 +16,7 @@ class GradientClip : public Optimizer {
     TENON_FIELDS(optimizer)
   };
   void check_parameters(const std::vector<ParamInfo>& params) const override;
+  const Optimizer& rule_of(const ParamInfo& param) const override { return optimizer_->rule_of(param); }
   bool updates(const ParamInfo& param) const override { return optimizer_->updates(param); }
   StepScalars scalars(int64_t step) const override { return optimizer_->scalars(step); }
   std::vector<ParamInfo> describe(const ParamInfo& param) const override { return optimizer_->describe(param); }

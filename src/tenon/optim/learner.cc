@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <set>
+#include <typeinfo>
 
+#include "tenon/base/stacked_name.h"
 #include "tenon/base/text.h"
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
@@ -38,6 +40,13 @@ void Learner::Config::check(Checker& c) const {
 namespace {
 
 constexpr const char* kSkippedInARow = "skipped_in_a_row";
+
+ParamInfo counter(const char* name) {
+  ParamInfo out;
+  out.path = name;
+  out.trainable = false;
+  return out;
+}
 
 std::string mean_name(const ParamInfo& param) { return std::string(Ema::kName) + "." + param.path; }
 
@@ -180,11 +189,24 @@ std::vector<ParamInfo> Learner::describe(const std::vector<ParamInfo>& params) c
   if (config_.skip_spikes) {
     for (ParamInfo& info : NormSpikes::describe()) out.push_back(std::move(info));
   }
-  for (const char* name : {kSkipped, kSkippedInARow}) {
-    ParamInfo counter;
-    counter.path = name;
-    counter.trainable = false;
-    out.push_back(std::move(counter));
+  for (const char* name : {kSkipped, kSkippedInARow}) out.push_back(counter(name));
+  if (config_.ema) out.push_back(counter(Ema::kUpdates));
+  return out;
+}
+
+std::map<std::string, bool> Learner::compare_rules(const std::vector<ParamInfo>& params, const Learner& other) const {
+  std::map<std::string, bool> out;
+  for (const ParamInfo& param : params) {
+    if (!param.trainable) continue;
+    ParamInfo layer = param;
+    layer.stack = 0;
+    layer.partition = {};
+    for (std::string& name : layer_names(param.path, param.stack)) {
+      layer.path = std::move(name);
+      const Optimizer &own = optimizer_->rule_of(layer), &others = other.optimizer_->rule_of(layer);
+      const bool same = typeid(own) == typeid(others);
+      for (const ParamInfo& array : own.describe(layer)) out.emplace(array.path + "." + layer.path, same);
+    }
   }
   return out;
 }
@@ -206,6 +228,7 @@ Nest Learner::init(const std::vector<ParamInfo>& params, const Nest& values) con
   if (config_.skip_spikes) {
     for (const ParamInfo& info : NormSpikes::describe()) out.emplace(info.path, zeros({DType::f32, {}}));
   }
+  if (config_.ema) out.emplace(Ema::kUpdates, zeros({DType::f32, {}}));
   return out;
 }
 
@@ -224,7 +247,8 @@ std::pair<Tensor, Nest> Learner::update_one(const OptimizerArgs& args, const Nes
   if (keeps_mean(args.param)) {
     const std::string name = mean_name(args.param);
     const Tensor before = in_f32(state.at(name));
-    const Tensor mean = Ema::update(before, next, args.scalars.at("ema_decay"), args.num_updates);
+    const Tensor num_updates = state.at(Ema::kUpdates) + 1.0;
+    const Tensor mean = Ema::update(before, next, args.scalars.at("ema_decay"), num_updates);
     named.emplace(name, keep_unless(args.applied, mean, before));
   }
   return {next, std::move(named)};
@@ -263,6 +287,7 @@ Learner::Update Learner::update(const std::vector<ParamInfo>& params, const Nest
   }
   out.state.emplace(kSkipped, out.skipped);
   out.state.emplace(kSkippedInARow, out.skipped_in_a_row);
+  if (config_.ema) out.state.emplace(Ema::kUpdates, state.at(Ema::kUpdates) + 1.0 - skip);
   return out;
 }
 

@@ -45,8 +45,8 @@ class Learner final : public Configurable {
   // Throws `unsupported` for a dtype that can't be kept, `invalid_argument` for what isn't a regular expression.
   explicit Learner(const Config& config);
 
-  // The counter of skipped steps: what `update` counts as updates is the step less this. A learner that starts anew at
-  // a later step begins with that step in it.
+  // The counter of skipped steps: what `update` counts as the optimizer's updates is the step less this. An optimizer
+  // that starts anew at a later step begins with that step in it.
   static constexpr const char* kSkipped = "skipped";
   // The numbers `update` gets at `step` (from 0): "learning_rate", "clip_global_norm", "ema_decay" where means are
   // kept, and those of the optimizer and of NormSpikes.
@@ -57,8 +57,11 @@ class Learner final : public Configurable {
   void check_parameters(const std::vector<ParamInfo>& params) const;
   // What the learner keeps for these parameters (those not trainable are passed over): the optimizer's arrays, named
   // "<name>.<path>" ("m.decoder.emb.weight"), and "skipped" and "skipped_in_a_row", f32 scalars; where
-  // they are set, the means "ema.<path>" and what NormSpikes keeps.
+  // they are set, the means "ema.<path>" with "ema_updates", and what NormSpikes keeps.
   std::vector<ParamInfo> describe(const std::vector<ParamInfo>& params) const;
+  // The optimizer's arrays of single layers ("m.decoder.layers.3.norm.scale"), and whether an array of that name would
+  // mean the same to `other`: whether that has the parameter with an optimizer of the same class.
+  std::map<std::string, bool> compare_rules(const std::vector<ParamInfo>& params, const Learner& other) const;
   // Of those, the names of the arrays that lie in host memory between steps.
   std::set<std::string> offloaded(const std::vector<ParamInfo>& params) const;
   // Traced: the values at the start, by those names.

@@ -37,6 +37,9 @@ class Optimizer : public Configurable {
   };
   // Throws when the rule doesn't fit these parameters: all that are trained, before any is described.
   virtual void check_parameters(const std::vector<ParamInfo>&) const {}
+  // The optimizer that has this parameter in the end: this one, or one in it. What two of one class keep under one name
+  // means the same.
+  virtual const Optimizer& rule_of(const ParamInfo&) const { return *this; }
   // Whether it ever changes this parameter.
   virtual bool updates(const ParamInfo&) const { return true; }
   // The rule's own run-time numbers at `step` (from 0).

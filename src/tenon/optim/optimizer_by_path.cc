@@ -157,6 +157,10 @@ void OptimizerByPath::check_parameters(const std::vector<ParamInfo>& params) con
   }
 }
 
+const Optimizer& OptimizerByPath::rule_of(const ParamInfo& param) const {
+  return optimizer(find_rule(param)).rule_of(param);
+}
+
 bool OptimizerByPath::updates(const ParamInfo& param) const { return optimizer(find_rule(param)).updates(param); }
 
 StepScalars OptimizerByPath::scalars(int64_t step) const {

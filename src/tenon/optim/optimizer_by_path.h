@@ -78,6 +78,7 @@ class OptimizerByPath final : public Optimizer {
 
   // Every rule must have a parameter (`invalid_argument`), and its optimizer fit those it has.
   void check_parameters(const std::vector<ParamInfo>& params) const override;
+  const Optimizer& rule_of(const ParamInfo& param) const override;
   bool updates(const ParamInfo& param) const override;
   // Those of each rule as "<index>.<name>", of `otherwise` as "otherwise.<name>".
   StepScalars scalars(int64_t step) const override;

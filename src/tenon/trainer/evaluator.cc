@@ -48,7 +48,17 @@ LossEvaluator::LossEvaluator(const Config& config) : config_(config) {
 }
 LossEvaluator::~LossEvaluator() = default;
 
-std::optional<std::string> LossEvaluator::prepare(TrainSession& session, const Dataset& training) {
+std::optional<int64_t> LossEvaluator::max_batches() const {
+  return config_.max_batches > 0 ? std::optional(config_.max_batches) : std::nullopt;
+}
+
+std::optional<int64_t> LossEvaluator::text_bytes() const {
+  const std::optional<int64_t> bytes = read_->num_text_bytes(), most = max_batches();
+  const bool whole = !most || *most >= read_->num_batches();
+  return bytes && *bytes > 0 && whole ? bytes : std::nullopt;
+}
+
+std::optional<Evaluator::Prepared> LossEvaluator::prepare(TrainSession& session, const Dataset& training) {
   const Dataset& source = data_ ? *data_ : training;
   read_ = &source;
   if (config_.part == DataPart::held_out) {
@@ -66,21 +76,23 @@ std::optional<std::string> LossEvaluator::prepare(TrainSession& session, const D
   }
   check_tokens(*read_, training);
   const BatchTypes types = data_ ? (*config_.data)->batch_types() : session.batch();
-  const Executable& program = session.prepare_eval(types);
-  return fmt::format("{}\n{}", read_->describe(), format_compiled("eval step", program));
+  const TrainSession::Eval& eval = session.prepare_eval(types);
+  Prepared out{fmt::format("{}\n{}", read_->describe(), format_compiled("eval step", eval.executable)),
+               {"loss", session.weight_metric()}};
+  if (read_->tokenizer() != nullptr) out.metrics.push_back("perplexity");
+  if (text_bytes()) out.metrics.push_back("bits_per_byte");
+  out.metrics.insert(out.metrics.end(), eval.metric_names.begin(), eval.metric_names.end());
+  return out;
 }
 
 std::optional<Scalars> LossEvaluator::evaluate(TrainSession& session, const std::function<bool()>& go_on) {
-  const std::optional<int64_t> most = config_.max_batches > 0 ? std::optional(config_.max_batches) : std::nullopt;
-  const std::optional<EvalResult> result = session.evaluate(*read_, go_on, most);
+  const std::optional<EvalResult> result = session.evaluate(*read_, go_on, max_batches());
   if (!result) return std::nullopt;
   Scalars out(result->metrics.begin(), result->metrics.end());
   out["loss"] = result->loss;
   out[session.weight_metric()] = result->weight;
   if (read_->tokenizer() != nullptr) out["perplexity"] = std::exp(result->loss);
-  const std::optional<int64_t> bytes = read_->num_text_bytes();
-  const bool whole = (!most || *most >= read_->num_batches()) && result->weight == result->num_labels;
-  if (bytes && *bytes > 0 && whole) {
+  if (const auto bytes = text_bytes(); bytes && result->weight == result->num_labels) {
     out["bits_per_byte"] = result->loss * result->weight / static_cast<double>(*bytes) / std::numbers::ln2;
   }
   return out;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tenon/trainer/summary_writer.h"
 
@@ -22,9 +23,13 @@ class Evaluator : public Configurable {
     void check(Checker& c) const;
     TENON_FIELDS(every_n_steps)
   };
-  // Before the first step: compiles what it needs. A line for the log; none when there is nothing to evaluate on, and
-  // then it isn't called again.
-  virtual std::optional<std::string> prepare(TrainSession& session, const Dataset& training) = 0;
+  struct Prepared {
+    std::string log;                   // lines
+    std::vector<std::string> metrics;  // names of all values that `evaluate` may give
+  };
+  // Before the first step: compiles what it needs. None when there is nothing to evaluate on, and then it isn't called
+  // again.
+  virtual std::optional<Prepared> prepare(TrainSession& session, const Dataset& training) = 0;
   // Values by name: "loss", "accuracy". Calls `go_on` before each batch; none when that said false.
   virtual std::optional<Scalars> evaluate(TrainSession& session, const std::function<bool()>& go_on) = 0;
 };
@@ -49,10 +54,14 @@ class LossEvaluator final : public Evaluator {
   };
   explicit LossEvaluator(const Config& config);
   ~LossEvaluator() override;
-  std::optional<std::string> prepare(TrainSession& session, const Dataset& training) override;
+  std::optional<Prepared> prepare(TrainSession& session, const Dataset& training) override;
   std::optional<Scalars> evaluate(TrainSession& session, const std::function<bool()>& go_on) override;
 
  private:
+  // None: all there are.
+  std::optional<int64_t> max_batches() const;
+  // Of the text that is read; none where that isn't known.
+  std::optional<int64_t> text_bytes() const;
   Config config_;
   std::unique_ptr<Dataset> data_, held_out_;
   const Dataset* read_ = nullptr;

@@ -233,7 +233,7 @@ void Run::tell_hooks(int64_t step, const Scalars& metrics) {
 
 StepInfo Run::step_info(int64_t step, const Scalars& metrics) const {
   const double now = steady_seconds();
-  return {step, config_.max_steps, now - began_at_, now - save_began_at_, metrics, evaluator_names_};
+  return {step, config_.max_steps, now - began_at_, now - save_began_at_, metrics, evaluated_names_};
 }
 
 void Run::save() {

@@ -72,8 +72,10 @@ class Run {
   void restore(const OpenedCheckpoint& checkpoint);
   void initialize();
   void begin_hooks();
-  void check_learner(const StateLayout& layout) const;
-  void report_config_changes(const OpenedCheckpoint& checkpoint);
+  // What of the learner goes on from checkpoint_; throws unless that is all, or the options say that it needn't be.
+  LearnerMatch check_learner(const Learner* saved) const;
+  // Logs what changed since the checkpoint. Returns the learner of its config; none when that can't be read.
+  std::unique_ptr<Learner> compare_configs(const OpenedCheckpoint& checkpoint);
   void open_summaries();
   void loop();
   void step(const Batch& batch);
@@ -117,11 +119,12 @@ class Run {
   Watchdog watchdog_;
   std::unique_ptr<AsyncSaver> saver_;
   std::optional<OpenedCheckpoint> checkpoint_;  // to go on from
+  LearnerMatch match_;                          // what its learner has of this one's
   std::optional<OpenedCheckpoint> init_from_;   // of a new run: to take initial values from
   CompileCache cache_;
   std::unique_ptr<TrainSession> session_;
   std::vector<NamedEvaluator> evaluators_;
-  std::vector<std::string> evaluator_names_;
+  std::vector<std::string> evaluated_names_;  // "eval/loss", …: what they may give
   std::vector<std::pair<std::string, std::unique_ptr<StepHook>>> hooks_;
   std::vector<std::unique_ptr<SummaryWriter>> summaries_;
   std::unique_ptr<StepProfile> profile_;

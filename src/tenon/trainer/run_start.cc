@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "tenon/base/file.h"
-#include "tenon/base/process_memory.h"
 #include "tenon/base/span.h"
 #include "tenon/base/text.h"
 #include "tenon/checkpoint/keep_policy.h"
@@ -13,6 +12,8 @@
 #include "tenon/config/text.h"
 #include "tenon/runtime/chips.h"
 #include "tenon/runtime/compiler_warnings.h"
+#include "tenon/trainer/machine_memory.h"
+#include "tenon/trainer/metric_name.h"
 #include "tenon/trainer/run.h"
 #include "tenon/trainer/trace_step.h"
 
@@ -27,17 +28,6 @@ std::string some_names(const std::vector<std::string>& names) {
   const auto shown = static_cast<int64_t>(std::min(names.size(), kShown));
   return fmt::format("{} tensors: {}{}", names.size(), join({names.begin(), names.begin() + shown}, ", "),
                      names.size() > kShown ? ", …" : "");
-}
-
-// The CPU's devices share the machine's memory, which the system gives and then ends the process for.
-void require_memory(const Executable& executable, const Backend& backend) {
-  if (backend.platform() != "cpu") return;
-  const int64_t needed = executable.memory().total() * backend.num_devices(), limit = memory_limit();
-  if (needed <= limit) return;
-  throw Error(ErrorCode::out_of_memory, "a step takes more memory than this machine has")
-      .got(format_bytes(static_cast<uint64_t>(needed)))
-      .expected("at most " + format_bytes(static_cast<uint64_t>(limit)))
-      .hint("take smaller batches or more microbatches (accumulation), or keep less of the layers (remat)");
 }
 
 }  // namespace
@@ -71,17 +61,19 @@ void Run::find_checkpoint() {
   }
   checkpoint_ = open_latest(options_.dir).value();
   for (const std::string& warning : checkpoint_->warnings()) log_.line("warning: " + warning);
-  const StateLayout layout = layout_state(trainer_.model(), trainer_.learner());
-  if (options_.new_optimizer) {
-    check_compatible(std::span(layout.arrays).first(layout.model.size()), *checkpoint_, kLearnerPrefix);
-  } else {
-    check_learner(layout);
-  }
   log_.line(fmt::format("resuming from {} (step {})", checkpoint_->path(), checkpoint_->step()));
   if (checkpoint_->step() > config_.max_steps) {
     log_.line(fmt::format("warning: nothing to train: it is past max_steps = {}", config_.max_steps));
   }
-  report_config_changes(*checkpoint_);
+  const std::unique_ptr<Learner> saved = compare_configs(*checkpoint_);
+  match_ = check_learner(saved.get());
+  if (match_.is_exact()) return;
+  const LearnerMatch& m = match_;
+  std::vector<std::string> differ = m.lost;
+  differ.insert(differ.end(), m.anew.begin(), m.anew.end());
+  log_.line("of the learner goes on: " + format_groups(m.kept, differ));
+  log_.line("lost from the checkpoint: " + format_groups(m.lost, m.kept));
+  log_.line("starts anew: " + format_groups(m.anew, m.kept));
 }
 
 void Run::open_init_from() {
@@ -90,27 +82,36 @@ void Run::open_init_from() {
   for (const std::string& warning : init_from_->warnings()) log_.line("warning: " + warning);
 }
 
-// That another optimizer alone is in the way is worth another hint.
-void Run::check_learner(const StateLayout& layout) const {
-  const std::span<const StateArray> arrays = layout.arrays;
-  check_compatible(arrays.first(layout.model.size()), *checkpoint_, kLearnerPrefix);
-  const TreeDifference difference =
-      compare_tree(arrays, *checkpoint_, [](std::string_view name) { return name.starts_with(kLearnerPrefix); });
-  if (difference.fits(TreeCheck::exact)) return;
-  throw Error(ErrorCode::incompatible, "the checkpoint is of another optimizer; " + to_string(difference))
+// Where the checkpoint's learner isn't known, names alone decide whether a run goes on; what is to be kept of another
+// learner must be sure.
+LearnerMatch Run::check_learner(const Learner* saved) const {
+  const StateLayout layout = layout_state(trainer_.model(), trainer_.learner());
+  check_compatible(std::span(layout.arrays).first(layout.model.size()), *checkpoint_, kLearnerPrefix);
+  const Learner& learner = trainer_.learner();
+  std::map<std::string, bool> rules = learner.compare_rules(layout.updated, saved != nullptr ? *saved : learner);
+  if (saved == nullptr && options_.new_optimizer) {
+    for (auto& [name, same] : rules) same = false;
+  }
+  LearnerMatch out = match_learner(layout, rules, *checkpoint_);
+  if (out.is_exact() || options_.new_optimizer) return out;
+  throw Error(ErrorCode::incompatible,
+              fmt::format("the checkpoint is of another optimizer; {} would be lost, {} new",
+                          format_groups(out.lost, out.kept), format_groups(out.anew, out.kept)))
       .at(checkpoint_->path())
-      .hint("resume with --new_optimizer to take the model alone: what the optimizer keeps starts anew");
+      .hint("resume with --new_optimizer: what fits goes on, the rest starts anew");
 }
 
-void Run::report_config_changes(const OpenedCheckpoint& checkpoint) {
+std::unique_ptr<Learner> Run::compare_configs(const OpenedCheckpoint& checkpoint) {
   try {
     const std::string text = checkpoint.file("config.toml").value();
-    if (text == config_text_) return;
-    for (const Difference& d : diff(*from_toml(text, checkpoint.path() + "/config.toml"), config_)) {
-      log_.line("config changed: " + to_string(d));
+    const Slot<Trainer> saved = from_toml_as<Trainer>(text, checkpoint.path() + "/config.toml");
+    if (text != config_text_) {
+      for (const Difference& d : diff(*saved, config_)) log_.line("config changed: " + to_string(d));
     }
+    return build_part("learner", saved->learner);
   } catch (const Error& e) {
     log_.line(fmt::format("warning: the checkpoint's config can't be compared: {}", e.what()));
+    return nullptr;
   }
 }
 
@@ -125,7 +126,9 @@ void Run::compile_programs() {
   SessionSettings settings{options_.backend, step, config_.seed, options_.compile_cache ? &cache_ : nullptr};
   session_ = std::make_unique<TrainSession>(trainer_.model(), trainer_.learner(), std::move(settings));
   log_.line(format_compiled("train step", session_->train_executable()));
-  require_memory(session_->train_executable(), *options_.backend);
+  require_machine_memory(
+      "a step", session_->train_executable().memory().total(), *options_.backend,
+      "take smaller batches or more microbatches (accumulation), or keep less of the layers (remat)");
   if (!options_.allow_replication) require_kept_split(session_->train_executable().warnings());
   log_.line(fmt::format("train step: {:.3f} GFLOPs", session_->flops() / 1e9));
   for (const KernelChoice& choice : session_->train_executable().program().kernels) log_.line(to_string(choice));
@@ -147,30 +150,29 @@ void Run::prepare_evaluators() {
     const std::string path = "evaluators." + name;
     std::unique_ptr<Evaluator> evaluator = build_part(path, slot);
     try {
-      const std::optional<std::string> line = evaluator->prepare(*session_, trainer_.data());
-      if (!line) continue;
-      log_.line(name + ": " + *line);
+      const std::optional<Evaluator::Prepared> prepared = evaluator->prepare(*session_, trainer_.data());
+      if (!prepared) continue;
+      log_.line(name + ": " + prepared->log);
+      for (const std::string& metric : prepared->metrics) evaluated_names_.push_back(name + "/" + metric);
     } catch (Error& e) {
       e.prefix(path);
       throw;
     }
-    evaluator_names_.push_back(name);
     evaluators_.push_back({name, std::move(evaluator), slot->every_n_steps.value_or(config_.eval_every_n_steps), {}});
   }
   check_best_metric();
 }
 
 void Run::check_best_metric() const {
-  const std::string& metric = config_.keep.best_metric;
-  const std::string name = metric.substr(0, metric.find('/'));
-  const auto& names = evaluator_names_;
-  if (config_.keep.best_n == 0 || metric == "train/loss") return;
-  if (std::find(names.begin(), names.end(), name) != names.end()) return;
-  throw Error(ErrorCode::unknown_name, "no evaluator of the run is called " + quote_text(name))
-      .at("keep.best_metric")
-      .got(quote_text(metric))
-      .expected(names.empty() ? "train/loss" : "train/loss, or a metric of " + join(names, ", "))
-      .hint("a metric is named as eval/loss; without held-out data there is no eval");
+  if (config_.keep.best_n == 0) return;
+  std::vector<std::string> known = evaluated_names_;
+  known.push_back("train/loss");
+  try {
+    require_metric(config_.keep.best_metric, known);
+  } catch (Error& e) {
+    e.at("keep.best_metric");
+    throw;
+  }
 }
 
 void Run::start() {
@@ -185,13 +187,7 @@ void Run::start() {
 
 void Run::restore(const OpenedCheckpoint& checkpoint) {
   const Watchdog::Watch watch(watchdog_, "restoring");
-  if (options_.new_optimizer) {
-    const LostState lost = session_->restore_model(checkpoint);
-    log_.line("lost from the checkpoint: " + some_names(lost.dropped));
-    log_.line("starts anew: " + some_names(lost.anew));
-  } else {
-    session_->restore(checkpoint);
-  }
+  session_->restore(checkpoint, match_);
   step_ = checkpoint.step();
   saved_step_ = step_;
   const auto& metadata = checkpoint.metadata();

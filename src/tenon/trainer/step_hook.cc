@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "tenon/base/text.h"
 #include "tenon/config/define.h"
+#include "tenon/trainer/metric_name.h"
 
 namespace tenon {
 
@@ -20,7 +20,7 @@ TENON_MODULE(TimeLimit, StepHook, "ends a run, saved, by the clock")
 void EarlyStopping::Config::check(Checker& c) const {
   c.require(!metric.empty(), "metric", "must name a metric");
   c.positive("patience", patience);
-  c.require(min_delta >= 0, "min_delta", "must be at least 0");
+  c.at_least("min_delta", min_delta, 0);
 }
 void SaveEverySeconds::Config::check(Checker& c) const { c.positive("seconds", seconds); }
 void TimeLimit::Config::check(Checker& c) const { c.positive("seconds", seconds); }
@@ -31,13 +31,11 @@ EarlyStopping::EarlyStopping(const Config& config)
                                     : std::numeric_limits<double>::infinity()) {}
 
 void EarlyStopping::begin(const StepInfo& info, const std::string& state, HookRequests& requests) {
-  const std::string evaluator = config_.metric.substr(0, config_.metric.find('/'));
-  const std::vector<std::string> names(info.evaluators.begin(), info.evaluators.end());
-  if (std::find(names.begin(), names.end(), evaluator) == names.end()) {
-    throw Error(ErrorCode::unknown_name, "no evaluator of the run is called " + quote_text(evaluator))
-        .at("metric")
-        .expected(join(names, ", "))
-        .hint("a metric is named as eval/loss");
+  try {
+    require_metric(config_.metric, info.evaluated);
+  } catch (Error& e) {
+    e.at("metric");
+    throw;
   }
   const std::vector<std::string> words = split(state, ' ');
   if (words.size() != 2) return;
@@ -58,10 +56,10 @@ void EarlyStopping::after_evaluation(const StepInfo& info, HookRequests& request
       if (name.starts_with(prefix)) names.push_back(name);
     }
     if (names.empty()) return;  // another evaluator's turn
-    throw Error(ErrorCode::unknown_name, "no evaluation has the metric " + quote_text(config_.metric))
+    throw Error(ErrorCode::invalid_argument, "this evaluation couldn't measure " + quote_text(config_.metric))
         .at("metric")
-        .expected(join(names, ", "))
-        .hint(did_you_mean(config_.metric, names));
+        .got(join(names, ", "))
+        .hint("name one of these");
   }
   const double value = found->second;
   const bool better = config_.higher_is_better ? value > best_ + config_.min_delta : value < best_ - config_.min_delta;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "tenon/trainer/summary_writer.h"
 
@@ -17,8 +17,8 @@ struct StepInfo {
   double seconds_since_save = 0;  // since it began, or last began to save
   // Behind a step "train/loss", "train/grad_norm", …; behind evaluations what they have just measured: "eval/loss", ….
   const Scalars& metrics;
-  // Names of all evaluators of the run.
-  std::span<const std::string> evaluators;
+  // All that the run's evaluators may give: "eval/loss", ….
+  const std::vector<std::string>& evaluated;
 };
 
 // What a hook may ask for. Requests of all hooks are joined, and met before another step begins: evaluating, saving,

@@ -8,6 +8,7 @@
 #include "tenon/checkpoint/checkpoint.h"
 #include "tenon/config/define.h"
 #include "tenon/config/registry.h"
+#include "tenon/trainer/evaluator.h"
 #include "tenon/trainer/test_run.h"
 
 namespace tenon {
@@ -16,16 +17,16 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::vector<std::string> kEvaluators = {"eval"};
+const std::vector<std::string> kEvaluated = {"eval/loss", "eval/accuracy"};
 
 std::string after(StepHook& hook, const Scalars& metrics) {
   HookRequests requests;
-  hook.after_evaluation({.metrics = metrics, .evaluators = kEvaluators}, requests);
+  hook.after_evaluation({.metrics = metrics, .evaluated = kEvaluated}, requests);
   return requests.stop;
 }
 void begin(StepHook& hook, const std::string& state, HookRequests& requests) {
   const Scalars none;
-  hook.begin({.metrics = none, .evaluators = kEvaluators}, state, requests);
+  hook.begin({.metrics = none, .evaluated = kEvaluated}, state, requests);
 }
 
 TEST(EarlyStopping, CountsEvaluationsThatAreNoBetter) {
@@ -61,17 +62,35 @@ TEST(EarlyStopping, SaysWhichMetricsThereAre) {
   c.metric = "eval/lost";
   EarlyStopping hook(c);
   try {
-    after(hook, {{"eval/loss", 1}});
+    HookRequests requests;
+    begin(hook, "", requests);
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::unknown_name);
-    EXPECT_THAT(e.hint(), HasSubstr("eval/loss"));
+    EXPECT_EQ(e.path(), "metric");
+    EXPECT_THAT(e.hint(), HasSubstr("did you mean eval/loss?"));
   }
-  c.metric = "evil/loss";
-  EarlyStopping other(c);
-  HookRequests requests;
-  EXPECT_THROW(begin(other, "", requests), Error);
+  try {
+    after(hook, {{"eval/loss", 1}});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("(got eval/loss)"));
+  }
 }
+
+// Says that it measures what it doesn't.
+class Moody final : public Evaluator {
+ public:
+  struct Config : Evaluator::Config {
+    TENON_CONFIG()
+  };
+  explicit Moody(const Config&) {}
+  std::optional<Prepared> prepare(TrainSession&, const Dataset&) override { return Prepared{"", {"mood"}}; }
+  std::optional<Scalars> evaluate(TrainSession&, const std::function<bool()>&) override {
+    return Scalars{{"silence", 1}};
+  }
+};
+TENON_MODULE(Moody, Evaluator, "for tests")
 
 // A hook as a plug-in has it: keeps what it sees, and asks for what its config says.
 class Recorder final : public StepHook {
@@ -189,16 +208,25 @@ TEST_F(HookRunTest, TheBestCheckpointIsKept) {
   c.keep.best_metric = "evil/loss";
   EXPECT_EQ(failure("none", c).path(), "keep.best_metric");
   c.keep.best_metric = "eval/lost";
+  const Error e = failure("none", c);
+  EXPECT_THAT(e.hint(), HasSubstr("eval/loss"));
+  EXPECT_THAT(e.what(), HasSubstr("expected one of eval/loss, eval/num_tokens, eval/perplexity, eval/bits_per_byte, "
+                                  "eval/mean_label, "));
+  EXPECT_THAT(list_steps(path("none")).value(), testing::IsEmpty());
+  Registry::global().add<Moody>();
+  c.evaluators["moody"] = Moody::Config{};
+  c.keep.best_metric = "moody/mood";
   run("none", c);
-  EXPECT_THAT(output_, HasSubstr("can't be the best (keep.best_metric): it has no \"eval/lost\""));
+  EXPECT_THAT(output_, HasSubstr("can't be the best (keep.best_metric): it has no \"moody/mood\""));
 }
 
 TEST_F(HookRunTest, ErrorsHaveTheHooksPath) {
   Trainer::Config c = config(5);
   EarlyStopping::Config stopping;
-  stopping.metric = "evil/loss";
+  stopping.metric = "eval/lost";
   c.hooks["early"] = stopping;
   EXPECT_EQ(failure("run", c).path(), "hooks.early.metric");
+  EXPECT_THAT(list_steps(path("run")).value(), testing::IsEmpty());
   Registry::global().add<SpoiledState>();
   c.hooks = {};
   c.hooks["spoiled"] = SpoiledState::Config{};
@@ -209,8 +237,10 @@ TEST_F(HookRunTest, ErrorsHaveTheHooksPath) {
 TEST_F(HookRunTest, AnErrorAtTheEndLosesNothing) {
   Trainer::Config c = with(5, Recorder::Config{});
   c.log_every_n_steps = 3;
+  Registry::global().add<Moody>();
+  c.evaluators["moody"] = Moody::Config{};
   EarlyStopping::Config stopping;
-  stopping.metric = "eval/lost";
+  stopping.metric = "moody/mood";
   c.hooks["early"] = stopping;
   EXPECT_EQ(failure("run", c).path(), "hooks.early.metric");
   EXPECT_THAT(list_steps(path("run")).value(), ElementsAre(5));

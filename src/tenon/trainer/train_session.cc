@@ -9,6 +9,7 @@
 #include "tenon/base/stacked_name.h"
 #include "tenon/base/text.h"
 #include "tenon/data/prefetch.h"
+#include "tenon/trainer/machine_memory.h"
 
 namespace tenon {
 
@@ -24,7 +25,7 @@ Array TrainSession::on_devices(const Literal& literal) const {
   return Array::from_literal(settings_.backend, settings_.step.mesh, {}, literal);
 }
 
-const TrainSession::Eval& TrainSession::eval_for(const BatchTypes& batch) {
+const TrainSession::Eval& TrainSession::prepare_eval(const BatchTypes& batch) {
   for (const Eval& eval : evals_) {
     if (eval.batch == batch) return eval;
   }
@@ -32,10 +33,21 @@ const TrainSession::Eval& TrainSession::eval_for(const BatchTypes& batch) {
   step.batch = batch;
   EvalProgram eval = make_eval_program(model_, step);
   Executable executable = compile(settings_.backend, step.mesh, std::move(eval.program), settings_.cache);
+  require_machine_memory("an evaluation", executable.memory().total() + learner_bytes(), *settings_.backend,
+                         "take smaller batches to evaluate on");
   return evals_.emplace_back(Eval{batch, std::move(executable), std::move(eval.metric_names)});
 }
 
-const Executable& TrainSession::prepare_eval(const BatchTypes& batch) { return eval_for(batch).executable; }
+int64_t TrainSession::learner_bytes() const {
+  const Mesh& mesh = settings_.step.mesh;
+  int64_t bytes = 0;
+  for (const StateArray& array : std::span(layout().arrays).subspan(layout().model.size())) {
+    int64_t pieces = 1;
+    for (const Axis& axis : array.partition.dims()) pieces *= mesh.shards(axis);
+    bytes += byte_size(array.stored_type(mesh)) / pieces;
+  }
+  return bytes;
+}
 
 void TrainSession::initialize() {
   const Executable init =
@@ -44,34 +56,32 @@ void TrainSession::initialize() {
   state_ = init(std::vector<Array>{seed_});
 }
 
-void TrainSession::restore(const OpenedCheckpoint& checkpoint) {
-  check_compatible(layout().arrays, checkpoint);
-  std::vector<Array> state;
-  for (const StateArray& array : layout().arrays) {
-    state.push_back(restore_array(array, checkpoint, settings_.backend, settings_.step.mesh));
+void TrainSession::restore(const OpenedCheckpoint& checkpoint, const LearnerMatch& match) {
+  const size_t num_model = layout().model.size();
+  check_compatible(std::span(layout().arrays).first(num_model), checkpoint, kLearnerPrefix);
+  if (match.is_exact()) {
+    state_.assign(layout().arrays.size(), {});
+  } else {
+    initialize();
   }
-  state_ = std::move(state);
-}
-
-LostState TrainSession::restore_model(const OpenedCheckpoint& checkpoint) {
-  check_compatible(std::span(layout().arrays).first(layout().model.size()), checkpoint, kLearnerPrefix);
-  LostState lost;
-  for (std::string& name : checkpoint.names()) {
-    if (name.starts_with(kLearnerPrefix)) lost.dropped.push_back(std::move(name));
-  }
-  initialize();
-  for (size_t i = 0; i < layout().arrays.size(); ++i) {
-    const StateArray& array = layout().arrays[i];
-    if (i < layout().model.size()) {
-      restore_with_mean(i, array, checkpoint);
+  const auto read = [&](size_t i) {
+    state_[i] = restore_array(layout().arrays[i], checkpoint, settings_.backend, settings_.step.mesh);
+  };
+  for (size_t i = 0; i < num_model; ++i) {
+    const std::optional<size_t> mean = mean_of(i);
+    if (mean && !match.goes_on[*mean - num_model]) {
+      restore_with_mean(i, layout().arrays[i], checkpoint);
     } else {
-      if (layout().learner[i - layout().model.size()].path == Learner::kSkipped) {
-        state_[i] = on_devices(Literal::scalar(DType::f32, static_cast<double>(checkpoint.step())));
-      }
-      for (std::string& name : layer_names(array.name, array.stack)) lost.anew.push_back(std::move(name));
+      read(i);
     }
   }
-  return lost;
+  for (size_t i = 0; i < layout().learner.size(); ++i) {
+    if (layout().learner[i].path == Learner::kSkipped && match.optimizer_anew) {
+      state_[num_model + i] = on_devices(Literal::scalar(DType::f32, static_cast<double>(checkpoint.step())));
+    } else if (match.goes_on[i]) {
+      read(num_model + i);
+    }
+  }
 }
 
 void TrainSession::restore_with_mean(size_t i, StateArray array, const OpenedCheckpoint& checkpoint) {
@@ -237,7 +247,7 @@ std::optional<EvalResult> TrainSession::evaluate(const Dataset& dataset, const s
     if (!batch) break;
     if (go_on && !go_on()) return std::nullopt;
     num_labels += count_labels(*batch);
-    if (eval == nullptr) eval = &eval_for(types_of(*batch));
+    if (eval == nullptr) eval = &prepare_eval(types_of(*batch));
     std::vector<Array> args = model_state;
     add_batch(args, *batch);
     const Span span("execute eval step");

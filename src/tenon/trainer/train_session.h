@@ -14,6 +14,7 @@
 #include "tenon/checkpoint/checkpoint.h"
 #include "tenon/data/dataset.h"
 #include "tenon/runtime/executable.h"
+#include "tenon/trainer/learner_match.h"
 #include "tenon/trainer/run_config.h"
 #include "tenon/trainer/train_step.h"
 #include "tenon/trainer/trap.h"
@@ -37,11 +38,6 @@ struct EvalResult {
   std::map<std::string, double> metrics;  // what the model measures besides
 };
 
-// What a session's state didn't find in a checkpoint, and what it left there: names of tensors.
-struct LostState {
-  std::vector<std::string> anew, dropped;
-};
-
 // For one thread. Model and learner must outlive it.
 class TrainSession {
  public:
@@ -57,16 +53,22 @@ class TrainSession {
   std::string weight_metric() const { return tenon::weight_metric(model_); }
   // Of a training batch.
   const BatchTypes& batch() const { return settings_.step.batch; }
-  // Compiles what `evaluate` runs for batches of these types, so that it doesn't have to.
-  const Executable& prepare_eval(const BatchTypes& batch);
+  // What evaluates batches of some types.
+  struct Eval {
+    BatchTypes batch;
+    Executable executable;
+    std::vector<std::string> metric_names;  // EvalResult::metrics
+  };
+  // Compiles what `evaluate` runs for batches of these types, so that it doesn't have to. Throws `out_of_memory` when
+  // it takes more than the machine has.
+  const Eval& prepare_eval(const BatchTypes& batch);
 
-  // Starts from the seed, on the devices; or from a checkpoint of any mesh and loop form. Throws `incompatible` or
-  // `damaged`.
+  // Starts from the seed, on the devices.
   void initialize();
-  void restore(const OpenedCheckpoint& checkpoint);
-  // Takes the model from a checkpoint; what the learner keeps starts anew: its updates are counted from here, and its
-  // running means begin with these parameters.
-  LostState restore_model(const OpenedCheckpoint& checkpoint);
+  // Goes on from a checkpoint of any mesh and loop form, with what `match` takes of the learner's arrays. The others
+  // start anew: running means with these parameters, and an optimizer that keeps none counts its updates from here.
+  // Throws `incompatible` when the model is another, or `damaged`.
+  void restore(const OpenedCheckpoint& checkpoint, const LearnerMatch& match);
   // Behind `initialize`: the arrays whose names in files match `from.tensors` come from a checkpoint, the others stay
   // as they are. Returns the names taken. Throws `incompatible`, saying what differs, unless the matching tensors of
   // both pass `from.match`; `invalid_argument` when none matches; `unsupported` when some layers of a stack match and
@@ -87,19 +89,14 @@ class TrainSession {
   std::vector<std::pair<std::string, Literal>> export_state() const;
 
  private:
+  // What one device holds of the learner's arrays, which lie there during evaluations too.
+  int64_t learner_bytes() const;
   // The model's array i from what is `array` in the checkpoint, and its running mean, where the learner keeps one.
   void restore_with_mean(size_t i, StateArray array, const OpenedCheckpoint& checkpoint);
   // Where in the state the running mean of the model's array i is; none: none is kept.
   std::optional<size_t> mean_of(size_t i) const;
   // The model's part of the state, as evaluations read it.
   std::vector<Array> eval_state() const;
-  // What evaluates batches of some types.
-  struct Eval {
-    BatchTypes batch;
-    Executable executable;
-    std::vector<std::string> metric_names;
-  };
-  const Eval& eval_for(const BatchTypes& batch);
   std::vector<Array> step_arguments(int64_t step, const Batch& batch) const;
   void add_batch(std::vector<Array>& args, const Batch& batch) const;
   Array on_devices(const Literal& literal) const;

@@ -44,7 +44,7 @@ struct RunOptions {
   std::string dir;
   std::string platform = "cpu";
   Resume resume = Resume::automatic;
-  // Resuming takes the model alone from the checkpoint: what the optimizer keeps starts anew.
+  // Resuming takes of the learner's state what fits this learner (match_learner); the rest is lost, and says so.
   bool new_optimizer = false;
   // Compiles and reports; trains and writes nothing (but compiled programs). The result is that of no steps.
   bool dry_run = false;
