@@ -4,8 +4,10 @@ import json
 import os
 import pathlib
 import shutil
+import signal
+import subprocess
 
-from support import CommandTest, metrics, run
+from support import COMMAND, CommandTest, metrics, run
 
 PLUGINS = pathlib.Path(os.environ["TENON_TEST_PLUGINS"])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -67,6 +69,16 @@ class InventedDevice(BackendsTest):
         self.assertEqual(metrics(zeta), metrics(cpu))
         wrote = self.check(run("generate", zeta, "--device", self.file, "--prompt", "it is", "--max_tokens", 8)).stdout
         self.assertEqual(wrote, self.check(run("generate", cpu, "--prompt", "it is", "--max_tokens", 8)).stdout)
+
+    def test_a_signal_ends_it_while_its_compiler_hangs(self):
+        command = [COMMAND, *map(str, self.train_command(self.root / "hung")), "--device", self.file]
+        env = {**os.environ, "ZETA_FAULT": "hang module", "TENON_CACHE_DIR": str(self.root / "cache")}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "encoding": "utf-8"}
+        with subprocess.Popen(command, env=env, **pipes) as child:
+            while child.stdout.readline().split()[:1] != ["total"]:  # of the table of parameters, the last before
+                self.assertIsNone(child.poll())
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(timeout=60), -signal.SIGINT)
 
     def test_is_compiled_for(self):
         aot = ["aot", "austen_tiny", "--device", self.file, "--json", "--target"]
@@ -184,6 +196,8 @@ class BackendCheck(BackendsTest):
         self.check_error(run("backend", "check", PLUGINS / "no_tag.so"), 4, "no function GetPjrtApi")
         self.check_error(run("backend", "check", PLUGINS / "old_pjrt.so"), 4, "version 0.3")
         self.check_error(run("backend", "check"), 2, "nothing to check")
+        self.check_error(run("backend", "check", ""), 2, "the plugin's name is empty")
+        self.check_error(run("backend", "check", "cpu", "--target", "h1000:8"), 2, "unknown_name at --target", "h100")
         self.check_error(run("backend", "check", "cpu", "--ops", "("), 2, "--ops")
         self.check_error(run("backend", "check", "cpu", "--ops", "abacus"), 2, "no op is called so")
         self.check_error(run("backend", "check", "cpu", "--timeout_s", 0), 2, "--timeout_s")

@@ -8,6 +8,7 @@
 #include "tenon/cli/command_line.h"
 #include "tenon/cli/options.h"
 #include "tenon/conformance/backend_check.h"
+#include "tenon/runtime/aot.h"
 
 namespace tenon {
 namespace {
@@ -23,10 +24,15 @@ CheckSubject subject_of(const BackendCommand& command) {
     throw Error(ErrorCode::invalid_argument, "there is nothing to check")
         .hint("name the plugin's file or platform, or --device");
   }
+  if (command.plugin && command.plugin->empty()) throw Error(ErrorCode::invalid_argument, "the plugin's name is empty");
   CheckSubject subject;
   if (command.plugin) subject = CheckSubject::parse(*command.plugin);
   if (command.device) subject.device = std::make_shared<const Chip>(find_device(*command.device));
-  if (command.target) subject.target = *command.target;
+  if (command.target) {
+    subject.target = *command.target;
+    const ChipTable& known = ChipTable::builtin();
+    AotTarget::parse(subject.target, subject.device ? known.with(*subject.device) : known);
+  }
   return subject;
 }
 

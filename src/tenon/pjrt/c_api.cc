@@ -72,6 +72,17 @@ Status to_status(const PJRT_Api* api, PJRT_Error* error, std::string_view doing,
   return result;
 }
 
+Error compiler_threw(std::string_view words, std::string_view doing) {
+  return Error(ErrorCode::compile, fmt::format("the plugin failed to {}: {}", doing, words))
+      .hint("the compiler ran into what it doesn't foresee, as arrays whose sizes it can't count: take smaller ones");
+}
+
+const PJRT_Extension_Base* find_extension(const PJRT_Api* api, int type) {
+  const PJRT_Extension_Base* e = api->extension_start;
+  while (e != nullptr && number_of(e->type) != type) e = e->next;
+  return e;
+}
+
 int compute_capability(const PJRT_Api* api, PJRT_DeviceDescription* description) {
   if (api->PJRT_DeviceDescription_Attributes == nullptr) return 0;
   TENON_PJRT_ARGS(DeviceDescription_Attributes, args);

@@ -188,7 +188,7 @@ Result<Executable> Client::compile(std::string_view program, const CompileOption
   args.compile_options = wire.data();
   args.compile_options_size = wire.size();
   LogCapture log;
-  Status status = to_status(api, api->PJRT_Client_Compile(&args), "compile the program", ErrorCode::compile);
+  Status status = compiler_status(api, [&] { return api->PJRT_Client_Compile(&args); }, "compile the program");
   std::vector<CompilerWarning> warnings = log.finish();
   if (!status) return status.error();
   Result<Executable> result = adopt(args.executable);

@@ -111,6 +111,22 @@ TEST(FakePlugin, KindsOfErrors) {
   EXPECT_EQ(Topology::create(plugin, "m").error().code(), ErrorCode::unsupported);
 }
 
+TEST(FakePlugin, WhatItsCompilerThrowsIsAnError) {
+  FakeApi fake;
+  const auto plugin = Plugin::from_api(fake.api(), "fake").value();
+  fake.table().PJRT_Client_Compile = [](PJRT_Client_Compile_Args*) -> PJRT_Error* {
+    throw std::runtime_error("Invalid dimension size -294967296");
+  };
+  fake.table().PJRT_Compile = [](PJRT_Compile_Args*) -> PJRT_Error* { throw std::runtime_error("no such size"); };
+  const Result<Executable> here = Client::create(plugin).value()->compile("module {}", {});
+  EXPECT_EQ(here.error().code(), ErrorCode::compile);
+  EXPECT_THAT(here.error().what(), AllOf(HasSubstr("compile the program: Invalid dimension size -294967296"),
+                                         HasSubstr("take smaller ones")));
+  const Result<CompiledProgram> ahead = Topology::create(plugin, "m").value().compile("module {}", {});
+  EXPECT_EQ(ahead.error().code(), ErrorCode::compile);
+  EXPECT_THAT(ahead.error().what(), HasSubstr("no such size"));
+}
+
 TEST(FakePlugin, BuffersOutliveTheLastHandleOfTheirClient) {
   FakeApi fake;
   Buffer kept;

@@ -9,6 +9,7 @@
 #include "tenon/pjrt/c_api.h"
 #include "tenon/pjrt/environment.h"
 #include "tenon/pjrt/fingerprint.h"
+#include "tenon/pjrt/shown_platform.h"
 
 namespace tenon::pjrt {
 namespace {
@@ -65,6 +66,9 @@ Plugin::Plugin(const PJRT_Api* api, std::string path, std::string platform)
 Result<std::shared_ptr<const Plugin>> Plugin::start(const PJRT_Api* api, std::string path, std::string platform) {
   if (api == nullptr) return Error(ErrorCode::plugin, "the plugin gave no function table").at(path);
   if (Status s = check_version(*api, path); !s) return s.error();
+  const std::string shown = shown_platform(api);
+  if (Status s = check_platform(shown, platform, path); !s) return s.error();
+  if (!shown.empty() && shown != platform) prepare_process(shown, path);
   TENON_PJRT_ARGS(Plugin_Initialize, args);
   if (Status s = to_status(api, api->PJRT_Plugin_Initialize(&args), "initialize"); !s) {
     return Error(s.error()).at(path);
@@ -75,7 +79,10 @@ Result<std::shared_ptr<const Plugin>> Plugin::start(const PJRT_Api* api, std::st
 Result<std::shared_ptr<const Plugin>> Plugin::load(const std::string& path, std::string_view platform) {
   Loaded& all = loaded();
   const std::lock_guard lock(all.mutex);
-  if (const auto it = all.by_path.find(path); it != all.by_path.end()) return it->second;
+  if (const auto it = all.by_path.find(path); it != all.by_path.end()) {
+    if (Status s = check_platform(shown_platform(it->second->api()), platform, path); !s) return s.error();
+    return it->second;
+  }
   prepare_process(platform, path);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -94,8 +101,8 @@ Result<std::shared_ptr<const Plugin>> Plugin::open(std::string_view platform) {
   return load(*path, platform);
 }
 
-Result<std::shared_ptr<const Plugin>> Plugin::from_api(const PJRT_Api* api, std::string name) {
-  return start(api, std::move(name), "");
+Result<std::shared_ptr<const Plugin>> Plugin::from_api(const PJRT_Api* api, std::string name, std::string platform) {
+  return start(api, std::move(name), std::move(platform));
 }
 
 ApiVersion Plugin::api_version() const {
@@ -113,12 +120,7 @@ Result<Options> Plugin::attributes() const {
   return result;
 }
 
-const void* Plugin::extension(int type) const {
-  for (const PJRT_Extension_Base* e = api_->extension_start; e != nullptr; e = e->next) {
-    if (number_of(e->type) == type) return e;
-  }
-  return nullptr;
-}
+const void* Plugin::extension(int type) const { return find_extension(api_, type); }
 
 Result<std::string> Plugin::fingerprint() const {
   const std::string& path = path_;

@@ -32,13 +32,14 @@ class Plugin {
   // "tpu", "rocm", or "" for another) selects what must be prepared first: NVIDIA's libraries are loaded from the
   // folder `nvidia` beside the plugin or, for a plugin of jax's, from the packages it is among; environment variables
   // that the plugin needs are set unless the user did.
-  // Errors: `plugin`, with the loader's or plugin's own words.
+  // Errors: `plugin`, with the loader's or plugin's own words, or when it shows to be another platform's.
   static Result<std::shared_ptr<const Plugin>> load(const std::string& path, std::string_view platform = "");
   // Finds and loads the plugin of a platform (see find_plugin).
   static Result<std::shared_ptr<const Plugin>> open(std::string_view platform);
   // Wraps a table of functions that is already there (a fake one in tests, a plugin linked in). It must outlive every
   // use. Checks the version and calls its initializer.
-  static Result<std::shared_ptr<const Plugin>> from_api(const PJRT_Api* api, std::string name);
+  static Result<std::shared_ptr<const Plugin>> from_api(const PJRT_Api* api, std::string name,
+                                                        std::string platform = "");
 
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;

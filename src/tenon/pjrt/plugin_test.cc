@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -83,6 +84,42 @@ TEST(PluginExtensions, AreFoundByType) {
   const auto plugin = Plugin::from_api(fake.api(), "fake").value();
   EXPECT_EQ(plugin->extension(PJRT_Extension_Type_FFI), &second);
   EXPECT_EQ(plugin->extension(PJRT_Extension_Type_Profiler), nullptr);
+}
+
+// As libtpu and XLA's for CUDA show themselves before they are initialized.
+TEST(PluginPlatform, AnothersIsRefusedBeforeItIsInitialized) {
+  FakeApi fake;
+  PJRT_Extension_Base topology{sizeof(PJRT_Extension_Base), static_cast<PJRT_Extension_Type>(16), nullptr};
+  fake.table().extension_start = &topology;
+  fake.fail_call(0);
+  const Result<std::shared_ptr<const Plugin>> tpu = Plugin::from_api(fake.api(), "libtpu.so", "cuda");
+  ASSERT_FALSE(tpu.ok());
+  EXPECT_EQ(tpu.error().code(), ErrorCode::plugin);
+  EXPECT_THAT(tpu.error().what(),
+              HasSubstr("at libtpu.so: the plugin is for another platform (got tpu, expected cuda)"));
+  EXPECT_EQ(fake.calls(), 0);
+  EXPECT_TRUE(Plugin::from_api(fake.api(), "libtpu.so", "tpu").ok());
+  EXPECT_TRUE(Plugin::from_api(fake.api(), "libtpu.so", "zeta").ok()) << "a description may call it what it likes";
+
+  PJRT_Extension_Base gpu{sizeof(PJRT_Extension_Base), PJRT_Extension_Type_Gpu_Custom_Call, nullptr};
+  fake.table().extension_start = &gpu;
+  static size_t num_attributes;
+  num_attributes = 0;
+  fake.table().PJRT_Plugin_Attributes = [](PJRT_Plugin_Attributes_Args* args) -> PJRT_Error* {
+    static const PJRT_NamedValue version = [] {
+      PJRT_NamedValue value{};
+      value.name = "cuda_version";
+      value.name_size = std::strlen(value.name);
+      return value;
+    }();
+    args->attributes = &version;
+    args->num_attributes = num_attributes;
+    return nullptr;
+  };
+  EXPECT_TRUE(Plugin::from_api(fake.api(), "gpu.so", "rocm").ok()) << "it says nothing of CUDA";
+  num_attributes = 1;
+  EXPECT_THAT(Plugin::from_api(fake.api(), "gpu.so", "rocm").error().what(), HasSubstr("got cuda, expected rocm"));
+  EXPECT_TRUE(Plugin::from_api(fake.api(), "gpu.so", "cuda").ok());
 }
 
 TEST_F(PluginFiles, MissingPluginsSayHowToInstallThem) {

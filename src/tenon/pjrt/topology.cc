@@ -89,7 +89,7 @@ Result<CompiledProgram> Topology::compile(std::string_view program, CompileOptio
   args.compile_options = wire.data();
   args.compile_options_size = wire.size();
   LogCapture log;
-  Status status = to_status(api, api->PJRT_Compile(&args), "compile the program", ErrorCode::compile);
+  Status status = compiler_status(api, [&] { return api->PJRT_Compile(&args); }, "compile the program");
   std::vector<CompilerWarning> warnings = log.finish();
   if (!status) return status.error();
   CompiledProgram result(plugin_, args.executable);

@@ -44,6 +44,7 @@ TrainResult Run::train() {
   const int64_t first_step = (checkpoint_ ? checkpoint_->step() : 0) + 1;
   profile_ = std::make_unique<StepProfile>(options_.profile, options_.dir, first_step, config_.max_steps);
   compile_programs();
+  stop_.emplace();
   start();
   open_summaries();
   begin_hooks();
@@ -61,7 +62,7 @@ TrainResult Run::dry_run() {
 }
 
 TrainResult Run::finish() {
-  if (stop_.requested()) leave_interrupted();
+  if (stop_->requested()) leave_interrupted();
   try {
     evaluate(true);
   } catch (...) {
@@ -70,7 +71,7 @@ TrainResult Run::finish() {
     saver_->wait();
     throw;
   }
-  if (stop_.requested()) leave_interrupted();
+  if (stop_->requested()) leave_interrupted();
   if (saved_step_ != step_) save();
   saver_->wait();
   result_.step = step_;
@@ -86,7 +87,7 @@ void Run::loop() {
   if (step_ >= config_.max_steps) return;
   Prefetcher batches(trainer_.data(), step_);
   steps_time_.start();
-  while (step_ < config_.max_steps && !stop_.requested() && requests_.stop.empty()) {
+  while (step_ < config_.max_steps && !stop_->requested() && requests_.stop.empty()) {
     begin_profile();
     std::optional<Batch> batch;
     {
@@ -150,7 +151,7 @@ void Run::pause_if_due() {
   const bool all = asked || (keep && config_.keep.best_n > 0);
   steps_time_.stop();
   if (all || eval_due) evaluate(all);
-  if (keep && !stop_.requested()) save();
+  if (keep && !stop_->requested()) save();
   steps_time_.start();
 }
 
@@ -166,7 +167,7 @@ void Run::evaluate(bool all) {
   for (NamedEvaluator& e : evaluators_) {
     if (e.done_step == step_ || (!all && !is_due(step_, e.every_n_steps))) continue;
     const Scalars values = evaluate(e);
-    if (stop_.requested()) return;
+    if (stop_->requested()) return;
     measured.insert(values.begin(), values.end());
   }
   if (measured.empty()) return;
@@ -258,7 +259,7 @@ SaveRequest Run::save_request() {
   if (evaluated_.first == step_) {
     for (const auto& [name, value] : evaluated_.second) put_metric(request.metadata, name, value);
   }
-  if (config_.keep.best_n > 0 && !stop_.requested() && !get_metric(request.metadata, config_.keep.best_metric)) {
+  if (config_.keep.best_n > 0 && !stop_->requested() && !get_metric(request.metadata, config_.keep.best_metric)) {
     log_.line(fmt::format("warning: the checkpoint of step {} can't be the best (keep.best_metric): it has no {}",
                           step_, quote_text(config_.keep.best_metric)));
   }

@@ -115,7 +115,8 @@ class Run {
   RunOptions options_;
   std::string config_text_;
   RunLog log_;
-  StopSignal stop_;
+  // From where there is something to save; before that, while plugins and compilers may take long, signals end the run.
+  std::optional<StopSignal> stop_;
   Watchdog watchdog_;
   std::unique_ptr<AsyncSaver> saver_;
   std::optional<OpenedCheckpoint> checkpoint_;  // to go on from

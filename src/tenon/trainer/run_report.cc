@@ -62,7 +62,7 @@ Scalars Run::evaluate(NamedEvaluator& e) {
   Watchdog::Watch watch(watchdog_, fmt::format("evaluation \"{}\" after step {}", e.name, step_));
   const auto go_on = [&] {
     watch.renew();
-    return !stop_.requested();
+    return !stop_->requested();
   };
   std::optional<Scalars> values;
   try {
@@ -107,7 +107,7 @@ void Run::leave_interrupted() {
   if (saved_step_ != step_) save();
   saver_->wait();
   throw Error(ErrorCode::interrupted,
-              fmt::format("stopped by {} after step {}; everything is saved", stop_.name(), step_))
+              fmt::format("stopped by {} after step {}; everything is saved", stop_->name(), step_))
       .at(join_path(options_.dir, step_dir_name(step_)))
       .hint("run it again to go on");
 }
