@@ -1,6 +1,7 @@
 """`tenon aot`, with the plugins that are installed."""
 
 import json
+import pathlib
 import unittest
 
 from support import CommandTest, run
@@ -63,9 +64,33 @@ class Aot(CommandTest):
         self.check_error(done, 3, "out_of_memory", "h100", "at most 79.1 GiB")
         self.assertTrue(done.stdout.endswith("\nfits: no\n"), done.stdout)
 
+    def test_sizes_that_the_compiler_cannot_count(self):
+        """XLA's GPU compiler throws an exception there."""
+        done = self.aot("h100:1", "--set", "args.batch_size=2000000000")
+        self.check_error(done, 4, "compile", "Invalid dimension size", "take smaller ones")
+
+    def test_plugins_of_another_platform(self):
+        """libtpu would wait for a TPU's metadata for minutes."""
+        plugins = pathlib.Path(__file__).resolve().parents[2] / ".deps" / "plugins"
+        tpu, cuda = plugins / "tpu" / "libtpu.so", plugins / "cuda" / "xla_cuda_plugin.so"
+        train = ["train", "austen_tiny", "--dry_run", "--set", f"data.path={self.text}"]
+        for plugin, shown, wanted, command in (
+            (tpu, "tpu", "cuda", ["aot", "austen_tiny", "--target", "h100:1"]),
+            (tpu, "tpu", "cpu", train),
+            (cuda, "cuda", "tpu", ["aot", "austen_tiny", "--target", "v5p:1x1x1"]),
+            (cuda, "cuda", "rocm", [*train, "--platform", "rocm"]),
+        ):
+            with self.subTest(shown, wanted=wanted):
+                if not plugin.exists():
+                    self.skipTest(f"scripts/setup --target {shown}")
+                done = run(*command, env={"TENON_PLUGIN_PATH": str(plugin)})
+                self.check_error(done, 4, f"plugin at {plugin}", f"got {shown}, expected {wanted}", "TENON_PLUGIN_PATH names it")
+
     def test_too_large_for_a_tpu(self):
+        """libtpu makes no program then: what we know before it is compiled is shown."""
         done = self.aot("v5e:1x1", "--set", "model.vocab_size=400000000")
-        self.check_error(done, 3, "out_of_memory", "HBM")
+        self.check_error(done, 3, "out_of_memory at optimizer ", "iB (estimated): ", "HBM")
+        self.assertRegex(done.stdout, r"\n  saved activations +\d.* if each is split over all devices\nby module:\n")
         self.assertTrue(done.stdout.endswith("\nfits: no\n"), done.stdout)
 
 

@@ -12,13 +12,19 @@
 namespace tenon {
 namespace {
 
+constexpr int64_t kMaxRows = int64_t{1} << 20, kMaxLength = int64_t{1} << 24;
+
 void check_shape(const GenerateShape& shape) {
-  const bool good = shape.rows >= 1 && shape.prompt_tokens >= 1 && shape.max_length > shape.prompt_tokens;
-  if (good && shape.max_length <= int64_t{1} << 24 && shape.rows <= int64_t{1} << 20) return;
-  throw Error(ErrorCode::invalid_argument, "not sizes of texts")
-      .at("--rows, --prompt_tokens, --max_length")
-      .got(fmt::format("{} texts of {} tokens, {} of them prompt", shape.rows, shape.max_length, shape.prompt_tokens))
-      .expected("at least one text, and room behind its prompt");
+  const auto check = [](const char* option, int64_t value, int64_t least, int64_t most, const std::string& why) {
+    if (value >= least && value <= most) return;
+    throw Error(ErrorCode::invalid_argument, "not a size of texts")
+        .at(option)
+        .got(std::to_string(value))
+        .expected(fmt::format("{} to {}{}", least, most, why));
+  };
+  check("--rows", shape.rows, 1, kMaxRows, "");
+  check("--prompt_tokens", shape.prompt_tokens, 1, kMaxLength - 1, "");
+  check("--max_length", shape.max_length, shape.prompt_tokens + 1, kMaxLength, ", with room behind its prompt");
 }
 
 std::unique_ptr<LanguageModel> build_model(const Trainer::Config& config) {

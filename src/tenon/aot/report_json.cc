@@ -18,9 +18,11 @@ Json bytes_json(const StepReport& r) {
   Json::Object own, modules;
   for (const auto& [group, count] : r.arguments) own.push_back({group, count});
   if (r.peak) {
-    own.push_back({"gradients", r.peak->of(BufferRole::gradient)});
     own.push_back({"saved_activations", r.peak->of(BufferRole::saved_activation)});
-    own.push_back({"temporaries", r.peak->of(BufferRole::temporary)});
+    if (r.compiled) {
+      own.push_back({"gradients", r.peak->of(BufferRole::gradient)});
+      own.push_back({"temporaries", r.peak->of(BufferRole::temporary)});
+    }
     for (const auto& [module, count] : bytes_by_module(r)) modules.push_back({module, count});
     own.push_back({"modules", std::move(modules)});
   }

@@ -63,6 +63,16 @@ std::string format_memory(const StepReport& r) {
   return out;
 }
 
+std::string format_modules(const StepReport& r) {
+  std::string out;
+  size_t shown = 0;
+  for (const auto& [module, count] : bytes_by_module(r)) {
+    if (shown++ == kMostModules) break;
+    out += fmt::format("  {:>10}  {}\n", bytes(count), module);
+  }
+  return out;
+}
+
 std::string format_attribution(const StepReport& r) {
   std::string out = "of it, by our own account of the optimized program:\n";
   for (const auto& [group, count] : r.arguments) out += fmt::format("  {:<18} {:>10}\n", group, bytes(count));
@@ -70,13 +80,18 @@ std::string format_attribution(const StepReport& r) {
   for (const BufferRole role : {BufferRole::gradient, BufferRole::saved_activation, BufferRole::temporary}) {
     out += fmt::format("  {:<18} {:>10}\n", to_string(role), bytes(r.peak->of(role)));
   }
-  out += "by module, when most is live:\n";
-  size_t shown = 0;
-  for (const auto& [module, count] : bytes_by_module(r)) {
-    if (shown++ == kMostModules) break;
-    out += fmt::format("  {:>10}  {}\n", bytes(count), module);
-  }
-  return out;
+  return out + "by module, when most is live:\n" + format_modules(r);
+}
+
+std::string format_arguments(const StepReport& r) {
+  std::string out = "memory on each device, arguments alone:\n";
+  for (const auto& [group, count] : r.arguments) out += fmt::format("  {:<18} {:>10}\n", group, bytes(count));
+  out += fmt::format("  in all       {:>10}  of {} ({})\n", bytes(r.bytes()), bytes(r.chip.memory_bytes), r.chip.name);
+  if (!r.peak) return out;
+  out += "besides gradients, temporaries and, by our own estimate before it is compiled, at least:\n";
+  out += fmt::format("  {:<18} {:>10}  if each is split over all devices\n", to_string(BufferRole::saved_activation),
+                     bytes(r.peak->of(BufferRole::saved_activation)));
+  return out + "by module:\n" + format_modules(r);
 }
 
 std::string format_collectives(const StepReport& r) {
@@ -139,10 +154,7 @@ std::string format_report(const StepReport& r) {
     }
     out += format_memory(r) + format_attribution(r);
   } else {
-    out += "memory on each device, arguments alone:\n";
-    for (const auto& [group, count] : r.arguments) out += fmt::format("  {:<18} {:>10}\n", group, bytes(count));
-    out +=
-        fmt::format("  in all       {:>10}  of {} ({})\n", bytes(r.bytes()), bytes(r.chip.memory_bytes), r.chip.name);
+    out += format_arguments(r);
   }
   out += format_flops(r);
   if (!r.refused) out += format_bound(r);

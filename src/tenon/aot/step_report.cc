@@ -7,11 +7,13 @@
 
 #include "tenon/aot/cpu_workspace.h"
 #include "tenon/aot/hlo_traffic.h"
+#include "tenon/aot/saved_estimate.h"
 #include "tenon/base/hash.h"
 #include "tenon/base/process_memory.h"
 #include "tenon/base/processors.h"
 #include "tenon/base/text.h"
 #include "tenon/kernels/kernels.h"
+#include "tenon/passes/pipeline.h"
 #include "tenon/runtime/compiler_warnings.h"
 
 namespace tenon {
@@ -78,12 +80,16 @@ double StepReport::intensity() const {
 }
 
 void StepReport::require_fit() const {
-  if (refused) throw *refused;
   if (fits()) return;
   constexpr size_t kMost = 3;
   std::vector<std::string> most;
   for (const auto& [module, count] : bytes_by_module(*this)) {
     if (most.size() < kMost) most.push_back(fmt::format("{} {}", module, format_bytes(static_cast<uint64_t>(count))));
+  }
+  if (refused) {
+    Error error = *refused;
+    if (error.path().empty() && peak) error.at(join(most, ", ") + " (estimated)");
+    throw error;
   }
   throw Error(ErrorCode::out_of_memory, fmt::format("the {} doesn't fit a device of {}", name, chip.name))
       .at(join(most, ", "))
@@ -174,10 +180,16 @@ StepReport begin_train_report(const Trainer::Config& config, const TracedStep& t
 
 StepReport compile_train_step(const Trainer::Config& config, std::string_view target, const AotOptions& options) {
   const ProgramReporter reporter(target, options);
-  const TracedStep traced = trace_train_step(config, reporter.num_devices(), reporter.kernels());
+  PeakMemory saved;
+  const PassObserver observe = [&](const Pass* pass, const Graph& graph) {
+    if (pass == &passes().back()) saved = estimate_saved(graph, reporter.num_devices());
+  };
+  const TracedStep traced = trace_train_step(config, reporter.num_devices(), reporter.kernels(), observe);
   StepReport start = begin_train_report(config, traced);
   start.model_flops.add(count_forward_flops(config, reporter.num_devices()), 3);
-  return reporter.report(std::move(start), traced.mesh, traced.step.program);
+  StepReport out = reporter.report(std::move(start), traced.mesh, traced.step.program);
+  if (out.refused) out.peak = std::move(saved);
+  return out;
 }
 
 }  // namespace tenon

@@ -35,6 +35,7 @@ struct StepReport {
   std::optional<Error> refused;
   // Read from the optimized program; none where the plugin doesn't show it.
   std::optional<CollectiveReport> collectives;
+  // Of a program that the compiler refused: what estimate_saved says of it.
   std::optional<PeakMemory> peak;
   double memory_traffic = 0;  // bytes on one device
   int64_t workspace = 0;      // bytes on one device beside the compiler's account, on the CPU alone (cpu_workspace)
@@ -49,8 +50,8 @@ struct StepReport {
   double mfu_unmasked() const;
   // FLOPs a byte of main memory, on one device; 0 where the bytes aren't known.
   double intensity() const;
-  // Throws `out_of_memory` when it doesn't fit, with the modules that hold most; the compiler's own words if it
-  // refused.
+  // Throws `out_of_memory` when it doesn't fit, with the modules that hold most, estimated if the compiler refused;
+  // then with its own words.
   void require_fit() const;
 };
 

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 
 #include "tenon/base/json.h"
+#include "tenon/ir/testing/errors.h"
 
 namespace tenon {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -114,10 +116,27 @@ TEST(StepReport, SaysWhatIsNotKnown) {
   r.compiled.reset();
   EXPECT_THAT(format_report(r), HasSubstr("not compiled"));
   EXPECT_THAT(format_report(r), HasSubstr("fits: the arguments do (not compiled)"));
+}
+
+TEST(StepReport, OfARefusedProgramSaysWhatIsKnownWithoutACompiler) {
+  StepReport r = sample();
+  r.compiled.reset();
   r.refused = Error(ErrorCode::out_of_memory, "used 9 of 1");
-  EXPECT_THAT(format_report(r), HasSubstr("the compiler refuses"));
-  EXPECT_THAT(format_report(r), HasSubstr("fits: no"));
-  EXPECT_THROW(r.require_fit(), Error);
+  r.peak = PeakMemory{5 * 1024, {{5 * 1024, "decoder.layers.ffn/dot_general", BufferRole::saved_activation}}};
+  const std::string text = format_report(r);
+  EXPECT_THAT(text, HasSubstr("the compiler refuses"));
+  EXPECT_THAT(text, HasSubstr("\n  saved activations     5.0 KiB  if each is split over all devices\nby module:\n"));
+  EXPECT_THAT(text, HasSubstr("\n     5.0 KiB  decoder.layers.ffn\n"));
+  EXPECT_THAT(text, HasSubstr("fits: no"));
+  const auto refusal = [&] {
+    const auto error = error_of([&] { r.require_fit(); });
+    return error ? std::string(error->what()) : "";
+  };
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("out_of_memory at optimizer 300.0 KiB, "),
+                               HasSubstr("decoder.layers.ffn 5.0 KiB (estimated): used 9 of 1")));
+  r.peak.reset();
+  EXPECT_EQ(refusal(), "out_of_memory: used 9 of 1");
+  EXPECT_THAT(format_report(r), Not(HasSubstr("estimate")));
 }
 
 TEST(StepReport, SaysWhatElseThereIs) {
