@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tenon/base/regex.h"
+#include "tenon/base/text.h"
 #include "tenon/base/wildcard.h"
 #include "tenon/config/define.h"
 #include "tenon/config/registry.h"
@@ -65,12 +66,15 @@ std::string describe(const SaveRule& rule) {
   return fmt::format("{}", fmt::join(parts, " and "));
 }
 
-std::vector<RematClause> clauses_of(const RematPolicy& policy) {
+// `module` has the policy, for errors.
+std::vector<RematClause> clauses_of(const RematPolicy& policy, std::string_view module) {
   std::vector<SaveRule> rules;
   if (const auto* tags = policy.as<SaveTags>()) {
     for (const std::string& tag : tags->device) {
       if (std::find(tags->host.begin(), tags->host.end(), tag) != tags->host.end()) {
-        throw Error(ErrorCode::invalid_argument, "a remat policy keeps a tag on the device and on the host").got(tag);
+        throw Error(ErrorCode::invalid_argument, "a remat policy keeps a tag on the device and on the host")
+            .at(std::string(module))
+            .got(tag);
       }
       rules.push_back({.tag = tag});
     }
@@ -79,7 +83,13 @@ std::vector<RematClause> clauses_of(const RematPolicy& policy) {
   if (const auto* list = policy.as<SaveRules>()) rules = list->rules;
   std::vector<RematClause> out;
   for (const SaveRule& rule : rules) {
-    out.push_back({describe(rule), [rule](const RematQuery& query) { return matches(rule, query); }});
+    const std::string text = describe(rule);
+    if (std::any_of(out.begin(), out.end(), [&](const RematClause& other) { return other.text == text; })) {
+      throw Error(ErrorCode::invalid_argument, "a remat policy names the same twice: the second decides nothing")
+          .at(std::string(module))
+          .got(text.empty() ? "a rule for everything" : text);
+    }
+    out.push_back({text, [rule](const RematQuery& query) { return matches(rule, query); }});
   }
   return out;
 }
@@ -101,6 +111,33 @@ struct Names {
     ops.insert(query.op);
     if (!query.tag.empty()) tags.insert(query.tag);
   }
+  // The module that all are in.
+  std::string module() const {
+    if (paths.empty()) return "";
+    const std::string_view first = *paths.begin(), last = *paths.rbegin();
+    const auto end = std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first;
+    const std::string_view common = first.substr(0, static_cast<size_t>(end - first.begin()));
+    if (common == first && (common == last || last[common.size()] == '.')) return std::string(common);
+    const size_t dot = common.rfind('.');
+    return std::string(common.substr(0, dot == std::string_view::npos ? 0 : dot));
+  }
+  // What was probably meant where `clause`, as describe() has it, matches none.
+  std::string nearest(const std::string& clause) const {
+    std::vector<std::string> all;
+    for (const auto* names : {&paths, &tags, &ops}) all.insert(all.end(), names->begin(), names->end());
+    const std::vector<std::string> parts = split(clause, '"');
+    for (size_t i = 1; i < parts.size(); i += 2) {
+      if (std::find(all.begin(), all.end(), parts[i]) != all.end()) continue;
+      if (std::string near = did_you_mean(parts[i], all); !near.empty()) return near;
+    }
+    return "";
+  }
+};
+
+// What became of one clause: the names in the scopes that have it.
+struct Tried {
+  bool matched = false;
+  Names names;
 };
 
 }  // namespace
@@ -112,26 +149,28 @@ Save SaveRules::operator()(const RematQuery& query) const {
 
 void check_remat_policies(const Trace& trace, uint32_t first_scope, size_t first_op) {
   // Scopes of one policy stand together: each layer opens its own. A clause is unmatched until something matches.
-  std::map<std::string, bool> matched;
+  std::map<std::string, Tried> tried;
   for (uint32_t scope = first_scope; scope < trace.num_remat_scopes(); ++scope) {
-    for (const RematClause& clause : trace.remat_clauses(scope)) matched.emplace(clause.text, false);
+    for (const RematClause& clause : trace.remat_clauses(scope)) tried.try_emplace(clause.text);
   }
-  Names names;
   for (size_t id = first_op; id < trace.num_ops(); ++id) {
     const OpInfo& op = trace.op(static_cast<OpId>(id));
     const uint32_t scope = op.mark.remat_scope;
     if (scope == kNoId || scope < first_scope || trace.remat_clauses(scope).empty()) continue;
     const RematQuery query = trace.remat_query(op);
-    names.add(query);
     for (const RematClause& clause : trace.remat_clauses(scope)) {
-      bool& found = matched[clause.text];
-      found = found || clause.matches(query);
+      Tried& of_clause = tried[clause.text];
+      of_clause.names.add(query);
+      of_clause.matched = of_clause.matched || clause.matches(query);
     }
   }
-  for (const auto& [text, found] : matched) {
-    if (found) continue;
-    throw Error(ErrorCode::invalid_argument, "a remat policy matches nothing")
+  for (const auto& [text, of_clause] : tried) {
+    if (of_clause.matched) continue;
+    const Names& names = of_clause.names;
+    throw Error(ErrorCode::invalid_argument, "the module's remat policy names what isn't in it")
+        .at(names.module())
         .got(text)
+        .hint(names.nearest(text))
         .expected(fmt::format("paths: {}; tags: {}; ops: {}", some(names.paths), some(names.tags), some(names.ops)));
   }
 }
@@ -145,7 +184,7 @@ RematScope::RematScope(const RematPolicy& policy) {
   Trace& trace = current_trace();
   previous_ = trace.mark().remat_scope;
   const auto decide = [policy](const RematQuery& query) { return policy(query); };
-  trace.set_remat_scope(trace.add_remat_scope(decide, clauses_of(policy)));
+  trace.set_remat_scope(trace.add_remat_scope(decide, clauses_of(policy, trace.path())));
   active_ = true;
 }
 

@@ -268,9 +268,31 @@ TEST(Remat, APolicyThatMatchesNothingIsAnError) {
   EXPECT_EQ(tag_error->code(), ErrorCode::invalid_argument);
   EXPECT_NE(std::string(tag_error->what()).find("tag \"hiden\""), std::string::npos);
   EXPECT_NE(std::string(tag_error->what()).find("tags: hidden"), std::string::npos);
+  EXPECT_EQ(tag_error->path(), "layers");
+  EXPECT_EQ(tag_error->hint(), "did you mean hidden?");
   const auto path_error = error(SaveRules{.rules = {{.path = "layers.*", .op = "sin"}, {.path = "layers.2"}}});
   ASSERT_TRUE(path_error);
   EXPECT_NE(std::string(path_error->what()).find("layers.0, layers.1"), std::string::npos);
+  EXPECT_EQ(path_error->hint(), "did you mean layers.0 or layers.1?");
+}
+
+TEST(Remat, APolicyThatSaysTheSameTwiceIsAnError) {
+  const auto error = [](const RematPolicy& policy) {
+    return error_of([&] {
+      Trace trace;
+      const TraceScope tracing(trace);
+      trace.set_path("layers.0");
+      const RematScope scope(policy);
+    });
+  };
+  const auto tags = error(SaveTags{.device = {"a", "b", "a"}});
+  ASSERT_TRUE(tags);
+  EXPECT_EQ(tags->code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(tags->path(), "layers.0");
+  EXPECT_NE(std::string(tags->what()).find("got tag \"a\""), std::string::npos);
+  EXPECT_TRUE(error(SaveRules{.rules = {{.path = "x", .op = "sin"}, {.path = "x", .op = "sin", .save = Save::host}}}));
+  EXPECT_TRUE(error(SaveRules{.rules = {{}, {}}}));
+  EXPECT_FALSE(error(SaveRules{.rules = {{.path = "x", .op = "sin"}, {.path = "x"}}}));
 }
 
 }  // namespace

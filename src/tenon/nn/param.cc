@@ -44,9 +44,10 @@ Param::Param(Module* owner, std::string_view name, Dims logical_shape, ParamSpec
     : owner_(owner), name_(name), shape_(std::move(logical_shape)), spec_(std::move(spec)) {
   owner->check_new_name(name);
   if (spec_.partition.dims().size() > shape_.size()) {
-    throw Error(ErrorCode::mesh_mismatch,
-                fmt::format("partition {} of a parameter of shape {}", to_string(spec_.partition), to_string(shape_)))
-        .at(name_);
+    throw Error(ErrorCode::mesh_mismatch, "the partition has more entries than the parameter has dimensions")
+        .at(name_)
+        .got(fmt::format("{} of shape {}", to_string(spec_.partition), to_string(shape_)))
+        .expected(fmt::format("at most {}", shape_.size()));
   }
   for (int64_t d : shape_) {
     if (d < 1)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
@@ -48,6 +49,8 @@ void Trainer::Config::check(Checker& c) const {
     c.require(std::find(kMeshAxes.begin(), kMeshAxes.end(), axis) != kMeshAxes.end(), "optimizer_axes",
               "must be mesh axes: pipeline, data, expert, fsdp, seq, model");
   }
+  c.require(std::set(optimizer_axes.begin(), optimizer_axes.end()).size() == optimizer_axes.size(), "optimizer_axes",
+            "must name each axis once");
   c.positive("log_every_n_steps", log_every_n_steps);
   c.at_least("eval_every_n_steps", eval_every_n_steps, 0);
   c.at_least("save_every_n_steps", save_every_n_steps, 0);

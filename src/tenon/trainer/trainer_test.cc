@@ -211,10 +211,12 @@ TEST_F(RunTest, ChecksItsSettings) {
   Trainer::Config c = config(5);
   c.keep.last_n = 0;
   c.mesh.fsdp = 0;
+  c.optimizer_axes = {"data", "fsdp", "data"};
   const Error e = failure("run", c);
   EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
   EXPECT_THAT(e.what(), HasSubstr("keep.last_n"));
   EXPECT_THAT(e.what(), HasSubstr("mesh.fsdp"));
+  EXPECT_THAT(e.what(), HasSubstr("optimizer_axes must name each axis once"));
 }
 
 TEST_F(RunTest, SigtermSavesAndLeaves) {

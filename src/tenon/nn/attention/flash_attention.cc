@@ -12,7 +12,10 @@ TENON_MODULE(FlashAttention, AttentionCore,
 
 FlashAttention::Config::Config() { mask = CausalMask{}; }
 
-void FlashAttention::Config::check(Checker& c) const { c.positive("block_size", block_size); }
+void FlashAttention::Config::check(Checker& c) const {
+  c.positive("block_size", block_size);
+  c.require(partition.dims().size() <= 2, "partition", "has an entry for the batch and one for the heads");
+}
 
 FlashAttention::FlashAttention(const Config& config)
     : AttentionCore(config),
