@@ -59,7 +59,13 @@ class AotWithoutPlugins(CommandTest):
         whole, halved = (each["decode"]["bytes"]["own_account"]["parameters"] for each in (report, half))
         self.assertEqual(2 * halved, whole)
         self.check_error(run("aot", "austen_tiny", "--target", "cpu", "--program", "x"), 2, "train or generate")
-        self.check_error(run("aot", "austen_tiny", "--target", "cpu", *options[:2], "--rows", "0"), 2, "--rows")
+        for bad, words in (
+            (("--rows", "0"), "at --rows: not a size of texts (got 0, expected 1 to 1048576)"),
+            (("--rows", "10000000"), "got 10000000, expected 1 to 1048576"),
+            (("--prompt_tokens", "0"), "at --prompt_tokens"),
+            (("--max_length", "100000000"), "at --max_length: not a size of texts (got 100000000, expected 257 to 16777216"),
+        ):
+            self.check_error(run("aot", "austen_tiny", "--target", "cpu", *options[:2], *bad), 2, words)
         short = ["--prompt_tokens", "64", "--max_length", "64"]
         self.check_error(run("aot", "austen_tiny", "--target", "cpu", *options[:4], *short), 2, "room behind its prompt")
         self.check_error(run("aot", "digits", "--target", "cpu", *options), 2, "can't write text")
@@ -89,6 +95,18 @@ class AotWithoutPlugins(CommandTest):
             done = run("aot", "austen_tiny", "--target", "abacus:1x4", "--device", device)
             self.check_error(done, 2, "abacus.toml:2")
 
+    def test_an_instance_of_another_machine(self):
+        command = ["llama2_7b", "--target", "h100:32x8", "--instance", "tpu-v5p-512"]
+        words = ("at --instance", "got tpu-v5p-512: 256 x v5p", "as gpu-h100-256")
+        self.check_error(run("aot", *command, "--analytic"), 2, *words)
+        self.check_error(run("tune", *command, "--global_batch", "256", "--dir", "/dev/null/x"), 2, *words)
+
+    def test_sizes_beyond_counting(self):
+        for sizes in (("model_dim=2147483648",), ("batch_size=1048576", "sequence_length=1048576", "model_dim=2097152")):
+            sets = [word for size in sizes for word in ("--set", f"args.{size}")]
+            huge = run("aot", "austen_tiny", "--target", "cpu:1", *sets)
+            self.check_error(huge, 2, "the size of a shape doesn't fit in 64 bits")
+
     def test_targets_that_do_not_exist(self):
         self.check_error(run("aot", "austen_tiny", "--target", "h1000:8"), 2, "a100, b200, h100, h200, mi300x")
         self.check_error(run("aot", "austen_tiny", "--target", "v5p:4"), 2, "v5p:2x2x1")
@@ -104,7 +122,7 @@ class AotWithoutPlugins(CommandTest):
             self.assertEqual(head[4], b"chip 1 x cpu")
             done = run("aot", "austen_tiny", "--target", "trn2:1x16", "--save", path)
             self.check_error(done, 2, "--save")
-            for bad, why in ((folder, "it is a folder"), (path / "x", "its folder isn't there")):
+            for bad, why in ((folder, "it is a folder"), ("", "it has no name"), (path / "x", "its folder isn't there")):
                 done = run("aot", "austen_tiny", "--target", "cpu:1", "--save", bad)
                 self.check_error(done, 6, "at --save", why, str(bad))
                 self.assertEqual(done.stdout, "")

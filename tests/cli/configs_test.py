@@ -68,7 +68,7 @@ class Changing(CommandTest):
         self.assertIn("\nmesh.fsdp = 256\n", done.stdout)
         self.assertTrue(done.stderr.startswith(GREETING), done.stderr)
         none = run("config", "show", "llama2_7b", "--instance", "abacus-7")
-        self.assertRegex(none.stderr, r'^no mesh rule matches "abacus-7": there are \d+\n$')
+        self.assertRegex(none.stderr, r'^no mesh rule matches "abacus-7": there are \d+; `tenon rules list llama2_7b` shows them\n$')
         self.assertEqual(self.check(none).stdout, run("config", "show", "llama2_7b").stdout)
 
     def test_training_follows_the_mesh_rule(self):

@@ -90,7 +90,7 @@ Mesh Mesh::resolve(Sizes sizes, int64_t num_devices) {
     throw Error(ErrorCode::mesh_mismatch, "the mesh does not fit the devices")
         .got(fmt::format("mesh {} = {} device{}", describe(sizes), rest, rest == 1 ? "" : "s"))
         .expected(fmt::format("{} device{}", num_devices, num_devices == 1 ? "" : "s"))
-        .hint("set one axis to -1 to let it take all devices, or choose --platform cpu:N with N devices");
+        .hint("set one axis to -1 to let it take all devices, or take as many devices (cpu:N is N virtual ones)");
   }
   return Mesh(sizes);
 }

@@ -50,7 +50,8 @@ std::vector<StepReport> compile_all(const AotCommand& command) {
 // Before compiling, which may take minutes.
 void require_place(const std::string& file) {
   const std::filesystem::path path(file), folder = path.has_parent_path() ? path.parent_path() : ".";
-  const char* wrong = !is_dir(folder.string())                     ? "its folder isn't there"
+  const char* wrong = file.empty()                                 ? "it has no name"
+                      : !is_dir(folder.string())                   ? "its folder isn't there"
                       : is_dir(file)                               ? "it is a folder"
                       : ::access(folder.c_str(), W_OK | X_OK) != 0 ? "its folder can't be written"
                                                                    : nullptr;

@@ -9,6 +9,7 @@
 #include "tenon/base/text.h"
 #include "tenon/cli/command_line.h"
 #include "tenon/config/registry.h"
+#include "tenon/experiments/machine_types.h"
 #include "tenon/experiments/overlay_file.h"
 #include "tenon/runtime/aot.h"
 
@@ -25,9 +26,10 @@ constexpr const char* kDeviceDoc =
 
 }  // namespace
 
-void add_device_options(Command& command, DeviceOptions& options, const std::string& platforms) {
+const Option& add_device_options(Command& command, DeviceOptions& options, const std::string& platforms) {
   const Option& platform = command.option("--platform", &options.platform, platforms).with_default();
   command.option("--device", &options.device, kDeviceDoc).type_name("FILE").excludes(platform);
+  return platform;
 }
 
 void add_target_options(Command& command, TargetOptions& options) {
@@ -123,7 +125,10 @@ Trainer::Config resolve_config(ExperimentOptions options, const Backend* describ
 Trainer::Config resolve_config(ExperimentOptions options, const std::string& target_text, const ChipTable& chips) {
   const AotTarget target = AotTarget::parse(target_text, chips);
   std::shared_ptr<const Chip> chip;
-  if (target.name != "cpu") chip = std::make_shared<const Chip>(chips.find(target.name));
+  if (target.name != "cpu") {
+    chip = std::make_shared<const Chip>(chips.find(target.name));
+    if (options.overrides.instance) check_instance(*options.overrides.instance, chip->name, target.num_devices);
+  }
   return resolve_config(std::move(options), std::move(chip), target.num_devices);
 }
 

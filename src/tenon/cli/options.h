@@ -13,6 +13,7 @@
 namespace tenon {
 
 struct Command;
+struct Option;
 
 struct ExperimentOptions {
   std::string experiment;
@@ -37,8 +38,8 @@ void add_experiment_options(Command& command, ExperimentOptions& options);
 // The same without the experiment's name.
 void add_override_options(Command& command, ExperimentOptions& options);
 void add_plugin_option(Command& command, std::vector<std::string>& plugins);
-// --platform, which is one of `platforms`, or --device in its place.
-void add_device_options(Command& command, DeviceOptions& options, const std::string& platforms);
+// --platform, which is one of `platforms`, or --device in its place; returns the former.
+const Option& add_device_options(Command& command, DeviceOptions& options, const std::string& platforms);
 // --target, and --device.
 void add_target_options(Command& command, TargetOptions& options);
 

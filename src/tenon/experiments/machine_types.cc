@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "tenon/base/text.h"
 #include "tenon/config/define.h"
 #include "tenon/config/text.h"
 #include "tenon/config/toml.h"
@@ -82,6 +83,22 @@ const std::vector<MachineType>& builtin_machine_types() {
   static const auto* machines =
       new std::vector<MachineType>(parse_machine_types(kMachinesToml, "machines.toml").value());
   return *machines;
+}
+
+void check_instance(const std::string& instance, const std::string& chip, int64_t devices) {
+  std::vector<std::string> right;
+  for (const MachineType& machine : builtin_machine_types()) {
+    if (machine.chip == chip && machine.devices == devices && !machine.is_choice) right.push_back(machine.instance);
+  }
+  for (const MachineType& machine : builtin_machine_types()) {
+    if (machine.instance != instance || machine.is_choice) continue;
+    if (machine.chip == chip && machine.devices == devices) return;
+    throw Error(ErrorCode::invalid_argument, "the instance is another machine than the target")
+        .at("--instance")
+        .got(fmt::format("{}: {} x {}", instance, machine.devices, machine.chip))
+        .expected(fmt::format("one of {} x {}{}", devices, chip, right.empty() ? "" : ", as " + join(right, ", ")))
+        .hint("leave it out, and `--set` what its mesh rule sets (`tenon rules list`), to try that here");
+  }
 }
 
 }  // namespace tenon

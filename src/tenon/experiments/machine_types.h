@@ -25,4 +25,8 @@ Result<std::vector<MachineType>> parse_machine_types(std::string_view text, cons
 // Those of machines.toml, compiled in.
 const std::vector<MachineType>& builtin_machine_types();
 
+// Throws `invalid_argument` when `instance` is the type of a machine of another chip than `chip`, or of another number
+// of devices: its mesh rule is for that one. Types that aren't known, and those that are chosen by name, are for any.
+void check_instance(const std::string& instance, const std::string& chip, int64_t devices);
+
 }  // namespace tenon

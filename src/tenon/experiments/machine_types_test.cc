@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tenon/ir/testing/errors.h"
 #include "tenon/runtime/chips.h"
 
 namespace tenon {
@@ -70,6 +71,21 @@ TEST(MachineTypes, SizesAreOfTheirVendors) {
   EXPECT_EQ(devices("tpu-v5litepod-256-4"), 1024);
   EXPECT_EQ(devices("gpu-a3-ultragpu-8g-64"), 64);
   EXPECT_EQ(devices("gpu-p5.48xlarge-4"), -1);
+}
+
+TEST(MachineTypes, AnInstanceIsTheTargetsMachine) {
+  const auto error = [](const std::string& instance, const std::string& chip, int64_t devices) {
+    const auto found = error_of([&] { check_instance(instance, chip, devices); });
+    return found ? std::string(found->what()) : "";
+  };
+  EXPECT_EQ(error("gpu-h100-256", "h100", 256), "");
+  EXPECT_EQ(error("tpu-v5p-512", "v5p", 256), "") << "sizes count cores";
+  EXPECT_EQ(error("paper-gpu-h100-256", "h200", 8), "") << "no machine, but a rule's name";
+  EXPECT_EQ(error("abacus-7", "h100", 8), "");
+  EXPECT_THAT(error("tpu-v5p-512", "h100", 256),
+              AllOf(HasSubstr("invalid_argument at --instance"), HasSubstr("got tpu-v5p-512: 256 x v5p"),
+                    HasSubstr("expected one of 256 x h100, as gpu-h100-256, gpu-p5.48xlarge-256")));
+  EXPECT_THAT(error("gpu-h100-256", "h100", 12), HasSubstr("expected one of 12 x h100)"));
 }
 
 }  // namespace

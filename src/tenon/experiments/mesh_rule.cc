@@ -26,7 +26,9 @@ void MeshRule::check(Checker& c) const {
 int64_t find_mesh_rule(const std::vector<MeshRule>& rules, std::string_view instance) {
   if (instance.empty()) throw Error(ErrorCode::invalid_argument, "the instance type is empty").at("--instance");
   if (instance.size() > kMaxInstance) {
-    throw Error(ErrorCode::invalid_argument, "an instance type of more than 200 characters").got(quote_text(instance));
+    throw Error(ErrorCode::invalid_argument, "an instance type of more than 200 characters")
+        .at("--instance")
+        .got(quote_text(instance));
   }
   for (size_t i = 0; i < rules.size(); ++i) {
     if (Regex::compile(*rules[i].instance).value().matches(instance)) return static_cast<int64_t>(i);

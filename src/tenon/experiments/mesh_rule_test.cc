@@ -76,7 +76,8 @@ TEST_F(MeshRulesTest, SayWhatTheyDid) {
                                            "SetMesh: 1 change\n  mesh.fsdp: 8 -> 256\nSetRemat: "),
                                 HasSubstr("AccumulateGradients: 1 change\n  accumulation: 1 -> 4\n")));
   const size_t count = experiments_.find("llama2_7b").mesh_rules.size();
-  EXPECT_EQ(on("abacus-7").report, "no mesh rule matches \"abacus-7\": there are " + std::to_string(count) + "\n");
+  EXPECT_EQ(on("abacus-7").report, "no mesh rule matches \"abacus-7\": there are " + std::to_string(count) +
+                                       "; `tenon rules list llama2_7b` shows them\n");
   EXPECT_EQ(resolve(experiments_.find("llama2_7b"), {}).report, "");
 }
 

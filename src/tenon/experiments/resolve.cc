@@ -130,7 +130,7 @@ class Modifying {
       throw std::move(error).hint(error.hint() + (error.hint().empty() ? "it is in " : ", in ") + where);
     }
   }
-  void apply_rule(const std::vector<RuleSource>& sources, const std::string& instance) {
+  void apply_rule(const std::vector<RuleSource>& sources, const std::string& instance, const std::string& experiment) {
     size_t count = 0;
     for (const RuleSource& source : sources) {
       count += source.rules.size();
@@ -142,7 +142,8 @@ class Modifying {
       apply(rule.modifiers, name);
       return;
     }
-    resolved_.report += fmt::format("no mesh rule matches {}: there are {}\n", quote(instance), count);
+    resolved_.report += fmt::format("no mesh rule matches {}: there are {}; `tenon rules list {}` shows them\n",
+                                    quote(instance), count, experiment);
   }
 
  private:
@@ -173,7 +174,7 @@ Resolved resolve(const Experiment& experiment, const Overrides& overrides) {
   if (overrides.instance) {
     std::vector<RuleSource> sources{{"", recipe.mesh_rules}};
     if (overrides.device) sources.push_back(device_rules(*overrides.device));
-    modifying.apply_rule(sources, *overrides.instance);
+    modifying.apply_rule(sources, *overrides.instance, experiment.name);
   }
   for (const std::string& text : overrides.modifiers)
     modifying.apply({parse_modifier(text)}, "--modify " + quote(text));
@@ -197,7 +198,7 @@ const Experiment& find_experiment(const ExperimentRegistry& registry, const std:
   }
 }
 
-Modifier parse_modifier(const std::string& text) {
+Modifier parse_modifier(const std::string& text, const std::string& option) {
   const size_t brace = std::min(text.find('{'), text.size());
   Value::Table table{{"type", text.substr(0, brace)}};
   if (brace != text.size()) {
@@ -205,7 +206,7 @@ Modifier parse_modifier(const std::string& text) {
     const auto* entries = fields.as<Value::Table>();
     if (entries == nullptr || fields.find("type") != nullptr) {
       throw Error(ErrorCode::invalid_argument, "a modifier is NAME or NAME{field = value, …}")
-          .at("--modify")
+          .at(option)
           .got(quote(text))
           .hint(why_bare(fields));
     }
@@ -215,12 +216,12 @@ Modifier parse_modifier(const std::string& text) {
     ModifierList::Config list;
     const Value given(Value::Table{{std::string(kModifiers), Value(Value::List{Value(std::move(table))})}});
     apply(list, given, ApplyMode::overlay, Registry::global());
-    check_value(find(list, kOnly), "--modify");
+    check_value(find(list, kOnly), option);
     return list.modifiers.at(0);
   } catch (Error& error) {
     // The path leads into the list made here, of which the user knows nothing.
-    if (error.path().starts_with(kOnly)) error.at("--modify" + error.path().substr(kOnly.size()));
-    const std::string where = "it is in --modify " + quote(text);
+    if (error.path().starts_with(kOnly)) error.at(option + error.path().substr(kOnly.size()));
+    const std::string where = fmt::format("it is in {} {}", option, quote(text));
     throw std::move(error).hint(error.hint() + (error.hint().empty() ? "" : "; ") + where);
   }
 }

@@ -52,7 +52,7 @@ std::string mesh_rules_to_toml(const Experiment& experiment, const Overrides& ov
 // A line for each rule, `mesh_rules.0.instance`, and for each of its modifiers, `mesh_rules.0.0.SetMesh`.
 std::vector<TextLine> mesh_rule_lines(const Experiment& experiment, const Overrides& overrides);
 
-// A modifier from "NAME" or "NAME{field = value, …}".
-Modifier parse_modifier(const std::string& text);
+// A modifier from "NAME" or "NAME{field = value, …}". Errors are at the option it was given with.
+Modifier parse_modifier(const std::string& text, const std::string& option = "--modify");
 
 }  // namespace tenon

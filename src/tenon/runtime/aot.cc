@@ -19,6 +19,7 @@ constexpr std::string_view kCpu = "cpu", kTpu = "tpu";
 
 Error bad_target(std::string_view text) {
   return Error(ErrorCode::invalid_argument, "not a machine to compile for")
+      .at("--target")
       .got(quote_text(text))
       .expected(
           "TPU generation and chips, as v5p:2x2x1 or v5p:2x2x1*2 for two slices; for other chips hosts x devices, as "
@@ -57,18 +58,39 @@ void parse_tpu(std::string_view text, std::string_view rest, AotTarget& target) 
   target.num_devices *= *slices;
 }
 
+const Chip& find_chip(std::string_view name, const ChipTable& chips) {
+  std::vector<std::string> names;
+  for (const Chip& chip : chips.chips()) names.push_back(chip.name);
+  names.emplace_back(kCpu);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return chips.find(name);
+  throw Error(ErrorCode::unknown_name, fmt::format("no chip is called {}", quote_text(name)))
+      .at("--target")
+      .expected(join(names, ", "))
+      .hint(did_you_mean(name, names));
+}
+
+Error bad_hosts(std::string_view text, int64_t most_of_host, std::string expected) {
+  return Error(ErrorCode::invalid_argument, fmt::format("hosts of this kind have {} devices", most_of_host))
+      .at("--target")
+      .got(quote_text(text))
+      .expected(std::move(expected));
+}
+
 void parse_hosts(std::string_view text, std::string_view rest, int64_t most_of_host, AotTarget& target) {
   const std::vector<int64_t> sides = parse_sides(rest);
   if (sides.empty() || sides.size() > 2) throw bad_target(text);
+  const int64_t most = most_of_host > 0 ? most_of_host : kMaxDevices;
   int64_t hosts = sides[0];
   if (sides.size() == 2) {
     target.host_devices = sides[1];
+    if (sides[1] > most) throw bad_hosts(text, most, fmt::format("at most {} devices of each host", most));
   } else {
-    hosts = most_of_host > 0 ? std::max<int64_t>(1, sides[0] / most_of_host) : 1;
-    if (sides[0] % hosts != 0 || (hosts > 1 && sides[0] % most_of_host != 0)) throw bad_target(text);
+    hosts = sides[0] > most ? sides[0] / most : 1;
     target.host_devices = sides[0] / hosts;
+    if (sides[0] > most && sides[0] % most != 0) {
+      throw bad_hosts(text, most, fmt::format("up to {0}, or a multiple of it; or hosts x devices, as 2x{0}", most));
+    }
   }
-  if (most_of_host > 0 && target.host_devices > most_of_host) throw bad_target(text);
   target.num_devices = hosts * target.host_devices;
   target.shape = fmt::format("1x{}x{}", hosts, target.host_devices);
 }
@@ -129,7 +151,7 @@ AotTarget AotTarget::parse(std::string_view text, const ChipTable& chips) {
     target.linked_devices = target.num_devices;
     return target;
   }
-  const Chip& chip = chips.find(target.name);
+  const Chip& chip = find_chip(target.name, chips);
   target.platform = chip.platform;
   if (chip.platform == kTpu) {
     target.num_devices = chip.devices_per_chip;

@@ -47,8 +47,21 @@ TEST(AotTarget, Parses) {
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ErrorCode::unknown_name);
       EXPECT_THAT(e.what(), HasSubstr("a100, b200, h100, h200, mi300x, tpu7x, trn2, v4"));
+      EXPECT_THAT(e.what(), HasSubstr("v6e, cpu"));
     }
   }
+}
+
+TEST(AotTarget, SaysWhatAHostHas) {
+  const auto told = [](const char* text) {
+    const auto error = error_of([&] { AotTarget::parse(text); });
+    return error ? std::string(error->what()) : "";
+  };
+  EXPECT_EQ(told("h100:32x9"),
+            "invalid_argument at --target: hosts of this kind have 8 devices (got \"h100:32x9\", expected at most 8 "
+            "devices of each host)");
+  EXPECT_THAT(told("h100:12"), HasSubstr("expected up to 8, or a multiple of it; or hosts x devices, as 2x8"));
+  EXPECT_THAT(told("cpuu:1"), HasSubstr("did you mean cpu?"));
 }
 
 TEST(AotTarget, HasFewerSlicesThanEndTheCompiler) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 #include "tenon/base/text.h"
@@ -15,6 +16,7 @@ namespace tenon {
 namespace {
 
 constexpr int64_t kMostLinked = 16;  // devices along model or seq
+constexpr int64_t kMostExamples = std::numeric_limits<int32_t>::max();
 
 [[noreturn]] void throw_unknown(const char* option, std::string_view name, const std::vector<std::string>& known) {
   throw Error(ErrorCode::unknown_name, "there is no such choice")
@@ -53,7 +55,7 @@ void check_space(const SearchSpace& space) {
         .got(std::to_string(n))
         .expected("at least 1");
   }
-  for (const std::string& modifier : space.also) parse_modifier(modifier);
+  for (const std::string& modifier : space.also) parse_modifier(modifier, "--also");
 }
 
 // All ways to write `devices` as a product of sizes of the axes from `place` on.
@@ -97,7 +99,7 @@ std::vector<std::string> remat_of(const SearchSpace& space, const AotTarget& tar
 std::vector<int64_t> accumulation_of(const SearchSpace& space, int64_t global_batch) {
   if (!space.accumulation.empty()) return space.accumulation;
   std::vector<int64_t> out;
-  for (int64_t n = 1; n <= global_batch; n *= 2) out.push_back(n);
+  for (int64_t n = 1; n <= global_batch; n *= 2) out.push_back(n);  // a batch is below 2^31
   return out;
 }
 
@@ -182,11 +184,11 @@ RuleModifiers modifiers_of(const Candidate& c) {
 
 std::vector<Candidate> enumerate(const SearchSpace& space, const AotTarget& target, int64_t global_batch) {
   check_space(space);
-  if (global_batch < 1) {
+  if (global_batch < 1 || global_batch > kMostExamples) {
     throw Error(ErrorCode::invalid_argument, "not a number of examples")
         .at("--global_batch")
         .got(std::to_string(global_batch))
-        .expected("at least 1");
+        .expected(fmt::format("1 to {}", kMostExamples));
   }
   std::vector<Candidate> out;
   for (const Mesh& mesh : meshes_of(space, target)) {

@@ -5,6 +5,7 @@
 #include "tenon/base/text.h"
 #include "tenon/config/config_type.h"
 #include "tenon/data/dataset.h"
+#include "tenon/experiments/machine_types.h"
 
 namespace tenon {
 namespace {
@@ -76,6 +77,7 @@ TunedExperiment::TunedExperiment(const Experiment& experiment, Overrides overrid
   if (!overrides_.instance) overrides_.instance = instance_name(target, chips);
   if (target.name != "cpu") {
     const Chip& chip = chips.find(target.name);
+    check_instance(*overrides_.instance, chip.name, target.num_devices);
     if (chip.setup.has_mesh_rules()) overrides_.device = std::make_shared<const Chip>(chip);
   }
   overrides_.assignments.push_back(fmt::format("{}={}", batch_path_, global_batch));
