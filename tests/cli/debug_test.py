@@ -39,6 +39,17 @@ class Dump(CommandTest):
         four = ["--platform", "cpu:4", "--set", "mesh.fsdp=4", "--stage", "stablehlo"]
         self.assertIn('sdy.mesh @mesh = <["fsdp"=4]>', self.check(self.dump(*four)).stdout)
 
+    def test_devices(self):
+        """Those that nothing compiles for, too; a device's mesh rule is applied, as in `tenon aot`."""
+        target = ["--target", "trn2:1x16", "--stage", "stablehlo"]
+        done = self.check(self.dump(*target))
+        self.assertIn('matches "neuron-trn2-16"', done.stderr)
+        self.assertIn('sdy.mesh @mesh = <["fsdp"=4, "model"=4]>', done.stdout)
+        self.assertEqual(self.dump(*target, "--device", "trn2").stdout, done.stdout)
+        self.check_error(self.dump(*target, "--device", "h100"), 2, "--device", "got h100")
+        self.check_error(self.dump("--device", "h1000"), 2, "did you mean h100, ")
+        self.check_error(self.dump("--device", "h100", "--platform", "cpu"), 2, "--device")
+
     def test_wrong(self):
         self.check_error(self.dump("--stage", "stablehloo"), 2, "unknown_name at --stage", "did you mean stablehlo?")
         self.check_error(self.dump("--platform", "cpu", "--target", "h100:1"), 2, "--target")

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "tenon/aot/step_report.h"
 #include "tenon/base/file.h"
 #include "tenon/base/text.h"
 #include "tenon/cli/command_line.h"
 #include "tenon/cli/options.h"
 #include "tenon/ir/printer.h"
-#include "tenon/runtime/aot.h"
 #include "tenon/trainer/inspect.h"
 #include "tenon/trainer/trace_step.h"
 
@@ -21,8 +21,8 @@ constexpr std::string_view kTraced = "traced", kStableHlo = "stablehlo";
 
 struct DumpCommand {
   ExperimentOptions experiment;
-  // A machine to compile for (AotTarget); empty: `platform`.
-  std::string target, platform = "cpu";
+  std::optional<std::string> target;  // none: what `device` says
+  DeviceOptions device;
   std::string stage = "all";
   // Where one file for each stage goes; empty: to standard output.
   std::string dir;
@@ -42,15 +42,19 @@ std::vector<Stage> stages_of(const DumpCommand& command) {
   const PassObserver observe = [&](const Pass* pass, const Graph& graph) {
     stages.push_back({std::string(pass == nullptr ? kTraced : pass->name), to_string(graph)});
   };
-  const Trainer::Config config = resolve_config(command.experiment);
-  if (command.target.empty()) {
-    const std::shared_ptr<const Backend> backend = Backend::open(command.platform);
-    const TracedStep traced = trace_train_step(config, backend->num_devices(), backend->kernels(), observe);
+  const auto trace = [&](const Trainer::Config& config, int64_t num_devices, const KernelList& kernels) {
+    const TracedStep traced = trace_train_step(config, num_devices, kernels, observe);
     stages.push_back({std::string(kStableHlo), traced.step.program.text});
+  };
+  if (command.target) {
+    const ChipTable chips = chips_for({*command.target, command.device.device});
+    const Trainer::Config config = resolve_config(command.experiment, *command.target, chips);
+    const ProgramReporter machine(*command.target, {.chips = chips});
+    trace(config, machine.num_devices(), machine.kernels());
   } else {
-    const AotMachine machine = AotMachine::open(AotTarget::parse(command.target));
-    const TracedStep traced = trace_train_step(config, machine.num_devices(), {}, observe);
-    stages.push_back({std::string(kStableHlo), traced.step.program.text});
+    const std::shared_ptr<const Backend> backend = open_backend(command.device);
+    const Backend* described = command.device.device ? backend.get() : nullptr;
+    trace(resolve_config(command.experiment, described), backend->num_devices(), backend->kernels());
   }
   return stages;
 }
@@ -101,8 +105,7 @@ void add_dump(Command& debug) {
   const auto c = std::make_shared<DumpCommand>();
   Command& command = debug.add("dump", "prints the train step: its graph around each pass, and the StableHLO");
   add_experiment_options(command, c->experiment);
-  const Option& platform =
-      command.option("--platform", &c->platform, "for this platform, as in `tenon train`").with_default();
+  const Option& platform = add_device_options(command, c->device, "for this platform, as in `tenon train`");
   command.option("--target", &c->target, "for a machine that isn't here, as in `tenon aot`").excludes(platform);
   command
       .option("--stage", &c->stage,
