@@ -26,6 +26,7 @@ class Daily(CommandTest):
         shown = self.check(run("checkpoint", "show", self.base, "--tensors", "embedding.*")).stdout
         self.assertRegex(shown, r"f32\[259,32\] +32.4 KiB  embedding.weight\n")
         self.assertNotIn("attention", shown)
+        self.check_error(run("checkpoint", "show", self.base, "--tensors", "["), 2, "invalid_argument at tensors", '"["')
         none = run("checkpoint", "show", self.base, "--tensors", "zzz")
         self.check_error(none, 2, "no tensor has such a name", 'got "zzz"')
         self.assertEqual(none.stdout, "")

@@ -237,7 +237,9 @@ Result<OpenedCheckpoint> open_latest(const std::string& dir, Verify verify) {
     }
     warnings.push_back(fmt::format("{} can't be used: {}", step_dir_name(*step), opened.error().what()));
   }
-  return Error(ErrorCode::damaged, "no checkpoint in the directory is good: " + join(warnings, "; ")).at(dir);
+  return Error(ErrorCode::damaged, "no checkpoint in the directory is good: " + join(warnings, "; "))
+      .at(dir)
+      .hint("`tenon checkpoint verify` names every damaged file: bring these back, or begin in another directory");
 }
 
 Result<OpenedCheckpoint> open_checkpoint(const std::string& path, Verify verify) {

@@ -144,6 +144,7 @@ TEST_F(DamageTest, NoneIsGood) {
   EXPECT_EQ(opened.error().code(), ErrorCode::damaged);
   EXPECT_THAT(opened.error().what(), HasSubstr("step_00000120 can't be used"));
   EXPECT_THAT(opened.error().what(), HasSubstr("step_00000100 can't be used"));
+  EXPECT_THAT(opened.error().hint(), HasSubstr("tenon checkpoint verify"));
 }
 
 TEST_F(DamageTest, ADirectoryAndALinkInPlaceOfAFile) {

@@ -54,7 +54,9 @@ class Aside {
 }  // namespace
 
 std::vector<std::string> names_matching(const OpenedCheckpoint& checkpoint, const std::string& pattern) {
-  const Regex regex = Regex::compile(pattern).value();
+  const Result<Regex> compiled = Regex::compile(pattern);
+  if (!compiled.ok()) throw Error(compiled.error()).at("tensors").got(quote_text(pattern));
+  const Regex& regex = *compiled;
   std::vector<std::string> names = checkpoint.names();
   std::erase_if(names, [&](const std::string& name) { return !regex.matches(name); });
   if (!names.empty()) return names;
@@ -64,7 +66,9 @@ std::vector<std::string> names_matching(const OpenedCheckpoint& checkpoint, cons
 ExportReport export_tensors(const OpenedCheckpoint& checkpoint, const std::string& path, const ExportOptions& options) {
   if (exists(path)) throw Error(ErrorCode::io, "the file exists").at(path).hint("choose another name");
   if (options.dtype && !is_float(*options.dtype)) {
-    throw Error(ErrorCode::invalid_argument, "not a floating-point dtype").got(std::string(to_string(*options.dtype)));
+    throw Error(ErrorCode::invalid_argument, "not a floating-point dtype")
+        .at("dtype")
+        .got(std::string(to_string(*options.dtype)));
   }
   std::vector<std::pair<std::string, TensorType>> types;
   for (const std::string& name : chosen(checkpoint, options.tensors)) {

@@ -26,6 +26,13 @@ std::string name_of(const Value& from, std::string_view expected) {
   return expect<std::string>(from, expected);
 }
 
+// Whether it was written as an integer on a command line, but is none that fits.
+bool is_large_integer(const Value& from) {
+  const bool sign = from.raw.starts_with('-') || from.raw.starts_with('+');
+  return from.as<int64_t>() == nullptr && from.raw.size() > 18 &&
+         from.raw.find_first_not_of("0123456789", sign ? 1 : 0) == std::string::npos;
+}
+
 }  // namespace
 
 Value write_leaf(bool value) { return value; }
@@ -37,7 +44,12 @@ Value write_leaf(const PartitionSpec& value) { return to_string(value); }
 Value write_leaf(const Value& value) { return value; }
 
 void read_leaf(bool& to, const Value& from) { to = expect<bool>(from, "bool"); }
-void read_leaf(int64_t& to, const Value& from) { to = expect<int64_t>(from, "integer"); }
+void read_leaf(int64_t& to, const Value& from) {
+  if (is_large_integer(from)) {
+    throw value_error(ErrorCode::invalid_argument, from, "an integer out of range").got(from.raw).expected("64 bits");
+  }
+  to = expect<int64_t>(from, "integer");
+}
 
 void read_leaf(double& to, const Value& from) {
   constexpr int64_t kExact = int64_t{1} << 53;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/data/order.h"
 
 namespace tenon {
@@ -20,9 +21,7 @@ double AugmentedImage::draw() {
 }
 
 void RandomShift::check(Checker& c) const { c.at_least("pixels", pixels, 0); }
-void RandomCrop::check(Checker& c) const {
-  c.require(min_area > 0 && min_area <= 1, "min_area", "must be above 0 and at most 1");
-}
+void RandomCrop::check(Checker& c) const { check_interval(c, "min_area", min_area, '(', 0, 1, ']'); }
 
 namespace {
 

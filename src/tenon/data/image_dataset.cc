@@ -8,6 +8,7 @@
 
 #include "tenon/base/text.h"
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/data/data_path.h"
 #include "tenon/data/image_store.h"
 #include "tenon/data/order.h"
@@ -67,7 +68,7 @@ void ImageDataset::Config::check(Checker& c) const {
   }
   c.positive("num_classes", num_classes);
   c.at_most("num_classes", num_classes, std::numeric_limits<int32_t>::max());
-  c.require(eval_fraction >= 0 && eval_fraction < 1, "eval_fraction", "must be at least 0 and below 1");
+  check_interval(c, "eval_fraction", eval_fraction, '[', 0, 1, ')');
   c.require(eval_path.empty() || eval_fraction == 0, "eval_fraction", "must be 0 with an eval_path");
   const double bytes = static_cast<double>(batch_size) * static_cast<double>(height) * static_cast<double>(width) *
                        static_cast<double>(channels);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "tenon/config/interval.h"
 #include "tenon/data/language_dataset.h"
 
 namespace tenon {
@@ -17,9 +18,7 @@ class TextDataset final : public LanguageDataset {
     Required<std::string> path;
     // The last part of the bytes that is kept for evaluation, in [0, 1).
     double eval_fraction = 0.1;
-    void check(Checker& c) const {
-      c.require(eval_fraction >= 0 && eval_fraction < 1, "eval_fraction", "must be at least 0 and below 1");
-    }
+    void check(Checker& c) const { check_interval(c, "eval_fraction", eval_fraction, '[', 0, 1, ')'); }
     TENON_CONFIG(path, eval_fraction)
   };
 

@@ -10,6 +10,7 @@
 #include "tenon/base/text.h"
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/data/data_path.h"
 #include "tenon/data/mixture.h"
 #include "tenon/data/sequential_dataset.h"
@@ -33,7 +34,7 @@ TENON_MODULE(TokenDataset, LanguageDataset, "prepared tokens, mixed by weight an
 
 void TokenSource::Config::check(Checker& c) const {
   constexpr int64_t kMaxEpochs = 1'000'000;
-  c.require(weight > 0 && weight <= 1, "weight", "must be above 0 and at most 1");
+  check_interval(c, "weight", weight, '(', 0, 1, ']');
   c.at_least("epochs", epochs, 0);
   c.at_most("epochs", epochs, kMaxEpochs);
   c.positive("min_tokens", min_tokens);
@@ -42,7 +43,7 @@ void TokenSource::Config::check(Checker& c) const {
 
 void TokenDataset::Config::check(Checker& c) const {
   c.require(!sources.empty(), "sources", "must name at least one directory of prepared data");
-  c.require(eval_fraction >= 0 && eval_fraction < 1, "eval_fraction", "must be at least 0 and below 1");
+  check_interval(c, "eval_fraction", eval_fraction, '[', 0, 1, ')');
   c.require(eval_paths.empty() || eval_fraction == 0, "eval_fraction", "must be 0 when eval_paths are given");
 }
 

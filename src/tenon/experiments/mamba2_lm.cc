@@ -67,7 +67,7 @@ MixerLayer::Config layer(const Mamba2Lm& args) {
 }  // namespace
 
 void Mamba2Lm::check(Checker& c) const {
-  c.require(peak_learning_rate > 0, "peak_learning_rate", "must be above 0");
+  c.positive("peak_learning_rate", peak_learning_rate);
   c.at_least("final_learning_rate", final_learning_rate, 0);
   c.at_most("final_learning_rate", final_learning_rate, peak_learning_rate);
   c.positive("head_dim", head_dim);

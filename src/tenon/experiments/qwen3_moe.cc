@@ -66,7 +66,7 @@ void Qwen3Moe::check(Checker& c) const {
   c.positive("top_k", top_k);
   c.at_most("top_k", top_k, num_experts);
   c.positive("expert_hidden_dim", expert_hidden_dim);
-  c.require(capacity_factor > 0, "capacity_factor", "must be above 0");
+  c.positive("capacity_factor", capacity_factor);
 }
 
 Trainer::Config Qwen3Moe::operator()() const {

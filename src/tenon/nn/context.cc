@@ -55,7 +55,7 @@ Tensor merge_first(const Output& o) {
 DType computable(DType dtype, const std::string& path) {
   if (dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f64) return dtype;
   throw Error(ErrorCode::unsupported, "a module can't compute in this dtype")
-      .at(path)
+      .at(path.empty() ? "compute_dtype" : path + ".compute_dtype")
       .got(std::string(to_string(dtype)))
       .expected("f32, bf16 or f64")
       .hint(dtype == DType::f16 ? kNoFloat16 : "set compute_dtype to one of these");

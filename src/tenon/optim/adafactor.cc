@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 
 namespace tenon {
@@ -18,8 +19,8 @@ TENON_MODULE(Adafactor, Optimizer, "second moments of matrices by their rows and
              {"weight_decay", "share of a parameter taken off at learning rate 1"})
 
 void Adafactor::Config::check(Checker& c) const {
-  c.require(decay_exponent > 0 && decay_exponent <= 1, "decay_exponent", "must be above 0 and at most 1");
-  c.require(b1 >= 0 && b1 < 1, "b1", "must be at least 0 and below 1");
+  check_interval(c, "decay_exponent", decay_exponent, '(', 0, 1, ']');
+  check_interval(c, "b1", b1, '[', 0, 1, ')');
   // Below, the product of two roots of it leaves what f32 can hold.
   c.at_least("eps", eps, 1e-30);
   c.positive("clip_rms", clip_rms);

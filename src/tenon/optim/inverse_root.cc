@@ -23,9 +23,9 @@ int64_t iterations_for(double p, double ridge) {
 }  // namespace
 
 Tensor inverse_root(const Tensor& a, int64_t p, double ridge) {
-  const Tensor identity = identity_matrices(a.type()), norm = frobenius_norm_keep(a);
+  const Tensor identity = identity_matrices(a.type()), norm = frobenius_norm_keep(a, kLeastNorm);
   const double exponent = static_cast<double>(p), z = (1 + exponent) / (2 * (1 + ridge));
-  const Tensor scaled = a / broadcast_to(maximum(norm, full_like(norm, kLeastNorm)), a.dims()) + identity * ridge;
+  const Tensor scaled = a / broadcast_to(norm, a.dims()) + identity * ridge;
   using Pair = std::vector<Tensor>;
   const auto step = [&](const Tensor&, const Pair& at, const Pair&) {
     const Tensor t = (identity * (exponent + 1) - at[0]) / exponent, squared = product(t, t);

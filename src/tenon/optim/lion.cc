@@ -1,6 +1,7 @@
 #include "tenon/optim/lion.h"
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 
 namespace tenon {
@@ -10,8 +11,8 @@ TENON_MODULE(Lion, Optimizer, "the sign of a momentum",
              {"weight_decay", "share of a parameter taken off at learning rate 1"})
 
 void Lion::Config::check(Checker& c) const {
-  c.require(b1 >= 0 && b1 < 1, "b1", "must be at least 0 and below 1");
-  c.require(b2 >= 0 && b2 < 1, "b2", "must be at least 0 and below 1");
+  check_interval(c, "b1", b1, '[', 0, 1, ')');
+  check_interval(c, "b2", b2, '[', 0, 1, ')');
   c.at_least("weight_decay", weight_decay, 0);
 }
 

@@ -29,10 +29,11 @@ Tensor identity_matrices(const TensorType& type) {
   return convert(equal(iota(index, type.rank() - 2), iota(index, type.rank() - 1)), type.dtype);
 }
 
-Tensor frobenius_norm_keep(const Tensor& x) {
+Tensor frobenius_norm_keep(const Tensor& x, double least) {
   Dims dims = x.dims();
   dims[dims.size() - 1] = dims[dims.size() - 2] = 1;
-  return reshape(sqrt(reduce_sum(x * x, {-2, -1})), dims);
+  const Tensor norm = reshape(sqrt(reduce_sum(x * x, {-2, -1})), dims);
+  return least > 0 ? maximum(norm, full_like(norm, least)) : norm;
 }
 
 }  // namespace tenon

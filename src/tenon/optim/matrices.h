@@ -11,7 +11,7 @@ Tensor times_transposed(const Tensor& a, const Tensor& b, DotPrecision precision
 Tensor transposed_times(const Tensor& a, const Tensor& b, DotPrecision precision = DotPrecision::fast);
 // [..., M, M]: ones on the diagonals.
 Tensor identity_matrices(const TensorType& type);
-// [..., M, N] -> [..., 1, 1].
-Tensor frobenius_norm_keep(const Tensor& x);
+// [..., M, N] -> [..., 1, 1], at least `least`.
+Tensor frobenius_norm_keep(const Tensor& x, double least = 0);
 
 }  // namespace tenon

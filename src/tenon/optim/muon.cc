@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 #include "tenon/optim/matrices.h"
 
@@ -17,7 +18,7 @@ TENON_MODULE(Muon, Optimizer, "momentum whose update is made orthogonal, for mat
              {"iteration_dtype", "of that iteration's products"})
 
 void Muon::Config::check(Checker& c) const {
-  c.require(momentum >= 0 && momentum < 1, "momentum", "must be at least 0 and below 1");
+  check_interval(c, "momentum", momentum, '[', 0, 1, ')');
   c.at_least("weight_decay", weight_decay, 0);
   c.positive("num_iterations", num_iterations);
   c.require(iteration_dtype == DType::f32 || iteration_dtype == DType::bf16, "iteration_dtype", "must be f32 or bf16");
@@ -39,8 +40,8 @@ Tensor swap_last(const Tensor& x) {
 Tensor orthogonalize(const Tensor& x, int64_t num_iterations, DType iteration_dtype) {
   const int64_t rows = x.dim(-2), columns = x.dim(-1);
   const Tensor wide = rows > columns ? swap_last(x) : x;
-  const Tensor norm = frobenius_norm_keep(wide);
-  Tensor y = convert(wide / broadcast_to(maximum(norm, full_like(norm, kEps)), wide.dims()), iteration_dtype);
+  const Tensor norm = frobenius_norm_keep(wide, kEps);
+  Tensor y = convert(wide / broadcast_to(norm, wide.dims()), iteration_dtype);
   for (int64_t i = 0; i < num_iterations; ++i) {
     const Tensor outer = times_transposed(y, y);
     y = y * 3.4445 + matmul(outer * -4.7750 + matmul(outer, outer) * 2.0315, y);

@@ -1,6 +1,7 @@
 #include "tenon/optim/norm_spikes.h"
 
 #include "tenon/config/checker.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 
 namespace tenon {
@@ -8,7 +9,7 @@ namespace tenon {
 void NormSpikes::check(Checker& c) const {
   c.at_least("num_deviations", num_deviations, 0);
   c.at_least("min_ratio", min_ratio, 1);
-  c.require(decay > 0 && decay < 1, "decay", "must be above 0 and below 1");
+  check_interval(c, "decay", decay, '(', 0, 1, ')');
   c.positive("warmup_steps", warmup_steps);
 }
 

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 
 namespace tenon {
 
@@ -38,7 +39,7 @@ void check_rise(Checker& c, double peak, int64_t warmup_steps) {
 
 void check_fall(Checker& c, int64_t total_steps, double final_ratio) {
   c.positive("total_steps", total_steps);
-  c.require(final_ratio >= 0 && final_ratio <= 1, "final_ratio", "must be in [0, 1]");
+  check_interval(c, "final_ratio", final_ratio, '[', 0, 1, ']');
 }
 
 void check_rise_and_fall(Checker& c, double peak, int64_t warmup_steps, int64_t total_steps, double final_ratio) {

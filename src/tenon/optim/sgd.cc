@@ -1,6 +1,7 @@
 #include "tenon/optim/sgd.h"
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 
 namespace tenon {
@@ -10,7 +11,7 @@ TENON_MODULE(Sgd, Optimizer, "gradient descent with momentum", {"momentum", "dec
              {"weight_decay", "share of a parameter taken off at learning rate 1"})
 
 void Sgd::Config::check(Checker& c) const {
-  c.require(momentum >= 0 && momentum < 1, "momentum", "must be at least 0 and below 1");
+  check_interval(c, "momentum", momentum, '[', 0, 1, ')');
   c.require(!nesterov || momentum > 0, "nesterov", "needs momentum");
   c.at_least("weight_decay", weight_decay, 0);
 }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/mesh_scope.h"
 #include "tenon/ir/ops.h"
 #include "tenon/optim/adamw.h"
@@ -22,12 +23,12 @@ TENON_MODULE(Shampoo, Optimizer, "gradients of matrices scaled by roots of their
              {"root_every", "updates between roots"}, {"max_dim", "the longest side that is scaled"})
 
 void Shampoo::Config::check(Checker& c) const {
-  c.require(b1 >= 0 && b1 < 1, "b1", "must be at least 0 and below 1");
-  c.require(b2 >= 0 && b2 < 1, "b2", "must be at least 0 and below 1");
+  check_interval(c, "b1", b1, '[', 0, 1, ')');
+  check_interval(c, "b2", b2, '[', 0, 1, ')');
   c.positive("eps", eps);
   c.at_least("weight_decay", weight_decay, 0);
   // Below, f32 can't tell the smallest eigenvalues from its own rounding.
-  c.require(ridge >= 1e-7 && ridge < 1, "ridge", "must be at least 1e-7 and below 1");
+  check_interval(c, "ridge", ridge, '[', 1e-7, 1, ')');
   c.positive("root_every", root_every);
   c.positive("max_dim", max_dim);
 }
@@ -95,8 +96,7 @@ Tensor scaled(const Tensor& u, const Tensor& root, size_t side) {
 
 // `u` with the size of `like`, each matrix by itself.
 Tensor with_norm_of(const Tensor& like, const Tensor& u) {
-  const Tensor norm = frobenius_norm_keep(u);
-  const Tensor ratio = frobenius_norm_keep(like) / maximum(norm, full_like(norm, kLeastNorm));
+  const Tensor ratio = frobenius_norm_keep(like) / frobenius_norm_keep(u, kLeastNorm);
   return u * broadcast_to(ratio, u.dims());
 }
 

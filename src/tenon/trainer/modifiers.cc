@@ -141,7 +141,7 @@ void ShardOptimizerOnly::operator()(AnyConfig& tree) const {
   if (std::find(axes.begin(), axes.end(), kFsdp) == axes.end()) axes.emplace_back(kFsdp);
 }
 
-void ScaleBatch::check(Checker& c) const { c.require(factor > 0, "factor", "must be above 0"); }
+void ScaleBatch::check(Checker& c) const { c.positive("factor", factor); }
 
 void ScaleBatch::operator()(AnyConfig& tree) const {
   Dataset::Config& data = *trainer_of(tree).data.operator->();

@@ -46,6 +46,7 @@ TEST_F(RunTest, Float16IsRefusedByName) {
   SetPrecision{.compute = {{"model", DType::f16}}}(c);
   const Error e = failure("run", c);
   EXPECT_EQ(e.code(), ErrorCode::unsupported);
+  EXPECT_EQ(e.path(), "compute_dtype");
   EXPECT_THAT(e.what(), HasSubstr("got f16"));
   EXPECT_THAT(e.hint(), HasSubstr("bf16"));
 }

@@ -74,6 +74,7 @@ class Run {
   void begin_hooks();
   // What of the learner goes on from checkpoint_; throws unless that is all, or the options say that it needn't be.
   LearnerMatch check_learner(const Learner* saved) const;
+  void report_match();
   // Logs what changed since the checkpoint. Returns the learner of its config; none when that can't be read.
   std::unique_ptr<Learner> compare_configs(const OpenedCheckpoint& checkpoint);
   void open_summaries();

@@ -61,7 +61,7 @@ RunStatus read_run(const std::string& dir) {
   run.dir = dir;
   run.max_steps = max_steps(dir);
   const auto see = [&](int64_t step, const Json& json) {
-    run.step = std::max(run.step.value_or(0), step);
+    run.step = std::max(run.step, step);
     for (const auto& [name, to] :
          {std::pair("train/loss", &run.train_loss), std::pair("eval/loss", &run.eval_loss),
           std::pair("eval/loss.accuracy", &run.accuracy), std::pair("eval/bits_per_byte", &run.bits_per_byte)}) {
@@ -72,7 +72,8 @@ RunStatus read_run(const std::string& dir) {
   static_cast<void>(read);  // a run that has logged nothing yet
   const Result<std::vector<int64_t>> saved = list_steps(dir);
   if (saved.ok() && !(*saved).empty()) run.saved_step = (*saved).back();
-  const bool finished = run.step && run.max_steps && *run.step >= *run.max_steps;
+  run.step = std::max(run.step, run.saved_step.value_or(0));
+  const bool finished = run.max_steps && run.step >= *run.max_steps;
   run.state = LockFile::is_held(join_path(dir, "LOCK")) ? "running" : finished ? "finished" : "stopped";
   return run;
 }
@@ -106,8 +107,8 @@ std::string format_runs(const std::vector<RunStatus>& runs) {
   std::vector<std::array<std::string, 8>> rows = {
       {"run", "state", "step", "saved", "train_loss", "eval_loss", "accuracy", "bits_per_byte"}};
   for (const RunStatus& r : runs) {
-    rows.push_back({r.dir, r.state, whole(r.step) + "/" + whole(r.max_steps), whole(r.saved_step), real(r.train_loss),
-                    real(r.eval_loss), real(r.accuracy), real(r.bits_per_byte)});
+    rows.push_back({r.dir, r.state, fmt::format("{}/{}", r.step, whole(r.max_steps)), whole(r.saved_step),
+                    real(r.train_loss), real(r.eval_loss), real(r.accuracy), real(r.bits_per_byte)});
   }
   std::array<size_t, 8> width{};
   for (const auto& row : rows) {

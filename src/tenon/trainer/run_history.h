@@ -13,10 +13,11 @@ namespace tenon {
 
 struct RunStatus {
   std::string dir;
-  // "running" while a process holds its lock; else "finished" when the last step that was logged is max_steps, and
-  // "stopped" when it isn't.
+  // "running" while a process holds its lock; else "finished" when its last step is max_steps, and "stopped" when it
+  // isn't.
   std::string state;
-  std::optional<int64_t> step, max_steps, saved_step;
+  int64_t step = 0;  // the last that was logged or saved
+  std::optional<int64_t> max_steps, saved_step;
   std::optional<double> train_loss, eval_loss, accuracy, bits_per_byte;
 };
 

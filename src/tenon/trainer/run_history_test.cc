@@ -49,9 +49,13 @@ TEST_F(RunHistoryTest, TellsStatesAndNumbers) {
   EXPECT_EQ(runs[1].state, "stopped");
   EXPECT_TRUE(std::isnan(*runs[1].train_loss));
   EXPECT_EQ(runs[2].state, "running");
-  EXPECT_FALSE(runs[2].step.has_value());
+  EXPECT_EQ(runs[2].step, 0);
   EXPECT_EQ(find_runs(path("a")).value().size(), 1u);
+  // What was saved counts, where a run was killed before it could log.
+  make_dirs(path("deep/b/step_00000020")).value();
+  EXPECT_EQ(find_runs(path("deep")).value()[0].step, 20);
   const std::string table = format_runs(runs);
+  EXPECT_THAT(table, HasSubstr("running   0/-    -      -"));
   EXPECT_THAT(table, HasSubstr("finished  20/20  20     2.5000      2.2500     0.7500    3.2500\n"));
   EXPECT_EQ(find_runs(path("empty")).error().code(), ErrorCode::not_found);
   EXPECT_EQ(find_runs(path("none")).error().code(), ErrorCode::not_found);

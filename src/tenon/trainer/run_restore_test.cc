@@ -46,7 +46,7 @@ TEST_F(RestoreTest, AnotherOptimizerGoesOnWithWhatFits) {
   other_optimizer(c);
   const Error e = failure("run", c);
   EXPECT_EQ(e.code(), ErrorCode::incompatible);
-  EXPECT_THAT(e.what(), HasSubstr("of another optimizer; learner.m (1 of 10: embedding), learner.v (1 of 10: "
+  EXPECT_THAT(e.what(), HasSubstr("of another learner; learner.m (1 of 10: embedding), learner.v (1 of 10: "
                                   "embedding) would be lost, nothing new"));
   EXPECT_THAT(e.hint(), HasSubstr("--new_optimizer"));
   new_optimizer_ = true;

@@ -67,13 +67,15 @@ void Run::find_checkpoint() {
   }
   const std::unique_ptr<Learner> saved = compare_configs(*checkpoint_);
   match_ = check_learner(saved.get());
-  if (match_.is_exact()) return;
-  const LearnerMatch& m = match_;
-  std::vector<std::string> differ = m.lost;
-  differ.insert(differ.end(), m.anew.begin(), m.anew.end());
-  log_.line("of the learner goes on: " + format_groups(m.kept, differ));
-  log_.line("lost from the checkpoint: " + format_groups(m.lost, m.kept));
-  log_.line("starts anew: " + format_groups(m.anew, m.kept));
+  if (!match_.is_exact()) report_match();
+}
+
+void Run::report_match() {
+  std::vector<std::string> others = match_.lost;
+  others.insert(others.end(), match_.anew.begin(), match_.anew.end());
+  log_.line("of the learner goes on: " + format_groups(match_.kept, others));
+  log_.line("lost from the checkpoint: " + format_groups(match_.lost, match_.kept));
+  log_.line("starts anew: " + format_groups(match_.anew, match_.kept));
 }
 
 void Run::open_init_from() {
@@ -95,7 +97,7 @@ LearnerMatch Run::check_learner(const Learner* saved) const {
   LearnerMatch out = match_learner(layout, rules, *checkpoint_);
   if (out.is_exact() || options_.new_optimizer) return out;
   throw Error(ErrorCode::incompatible,
-              fmt::format("the checkpoint is of another optimizer; {} would be lost, {} new",
+              fmt::format("the checkpoint is of another learner; {} would be lost, {} new",
                           format_groups(out.lost, out.kept), format_groups(out.anew, out.kept)))
       .at(checkpoint_->path())
       .hint("resume with --new_optimizer: what fits goes on, the rest starts anew");

@@ -10,6 +10,7 @@
 #include "tenon/base/clock.h"
 #include "tenon/base/error.h"
 #include "tenon/base/span.h"
+#include "tenon/base/text.h"
 #include "tenon/base/thread_stacks.h"
 
 namespace tenon {
@@ -44,8 +45,12 @@ void leave_at_once(int) { ::_exit(exit_status(ErrorCode::stalled)); }
 }  // namespace
 
 void WatchdogConfig::check(Checker& c) const {
-  c.require(warn_after_s >= 0 && warn_after_s <= 1e9, "warn_after_s", "must be from 0 (never) to 1e9 seconds");
-  c.require(stop_after_s >= 0 && stop_after_s <= 1e9, "stop_after_s", "must be from 0 (never) to 1e9 seconds");
+  const auto check_limit = [&](const char* field, double value) {
+    c.require(value >= 0 && value <= 1e9, field,
+              fmt::format("must be from 0 (never) to 1e9 seconds, is {}", format_float(value)));
+  };
+  check_limit("warn_after_s", warn_after_s);
+  check_limit("stop_after_s", stop_after_s);
   c.require(stop_after_s == 0 || warn_after_s <= stop_after_s, "warn_after_s", "must not be above stop_after_s");
 }
 

@@ -45,7 +45,7 @@ void MultiheadAttention::Config::check(Checker& c) const {
   c.positive("num_heads", num_heads);
   if (num_heads < 1) return;
   c.require(head_dim || input_dim % num_heads == 0, "num_heads", "must divide input_dim, or head_dim be set");
-  c.require(!head_dim || *head_dim > 0, "head_dim", "must be positive");
+  c.positive("head_dim", head_dim);
   c.require(!num_kv_heads || (*num_kv_heads > 0 && num_heads % *num_kv_heads == 0), "num_kv_heads",
             "must divide num_heads");
 }

@@ -1,6 +1,7 @@
 #include "tenon/nn/basic/dropout.h"
 
 #include "tenon/config/checker.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
 
@@ -37,8 +38,6 @@ Tensor drop_rows(const Tensor& x, const Tensor& rate, std::string_view draw) {
   return drop(x * convert(1.0 / (1.0 - rate), x.dtype()), row_shape(x), rate, draw);
 }
 
-void check_rate(Checker& c, std::string_view field, double rate) {
-  c.require(rate >= 0 && rate < 1, field, "must be 0 or above, and below 1");
-}
+void check_rate(Checker& c, std::string_view field, double rate) { check_interval(c, field, rate, '[', 0, 1, ')'); }
 
 }  // namespace tenon

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 
 namespace tenon {
@@ -131,7 +132,7 @@ Tensor Int8Dot::forward(const Tensor& x, const Tensor& weight) const {
 
 void Fp8Dot::Config::check(Checker& c) const {
   c.positive("history", history);
-  c.require(margin >= 0 && margin < 16, "margin", "must be at least 0 and below 16");
+  check_interval(c, "margin", margin, '[', 0, 16, ')');
 }
 
 Fp8Dot::Fp8Dot(const Config& config)

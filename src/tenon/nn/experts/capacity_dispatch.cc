@@ -16,8 +16,8 @@ TENON_MODULE(CapacityDispatch, Dispatch, "each expert takes so many tokens of a 
 
 void CapacityDispatch::Config::check(Checker& c) const {
   c.positive("num_experts", num_experts);
-  c.require(capacity_factor > 0, "capacity_factor", "must be above 0");
-  c.require(!eval_capacity_factor || *eval_capacity_factor > 0, "eval_capacity_factor", "must be above 0");
+  c.positive("capacity_factor", capacity_factor);
+  c.positive("eval_capacity_factor", eval_capacity_factor);
 }
 
 // A token's experts differ, so that no expert gets more than T.

@@ -325,7 +325,7 @@ TEST(MixtureOfExperts, ErrorsAreToldAsWritten) {
   c = mixture(1, dropless(4));
   c.router.as<TopKRouter>().normalize = true;
   EXPECT_THAT(message(c), HasSubstr("router.normalize: must be false for one expert a token"));
-  EXPECT_EQ(message(mixture(2, capacity(0))), "invalid_argument at dispatch.capacity_factor: must be above 0");
+  EXPECT_EQ(message(mixture(2, capacity(0))), "invalid_argument at dispatch.capacity_factor: must be positive, is 0.0");
   EXPECT_EQ(message(mixture(2, dropless(0))), "invalid_argument at dispatch.block_size: must be positive, is 0");
   c = mixture(2, dropless(4));
   c.router.as<TopKRouter>().z_loss = -1;

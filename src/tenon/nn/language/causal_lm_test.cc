@@ -117,7 +117,8 @@ TEST(CausalLm, LossChunksGiveTheSameLossAndGradients) {
   const auto error = error_of([&] { loss_and_gradients(CausalLm(c), state, batch()); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::shape_mismatch);
-  EXPECT_THAT(error->message(), HasSubstr("loss_chunks=3"));
+  EXPECT_EQ(error->path(), "loss_chunks");
+  EXPECT_THAT(error->what(), HasSubstr("got 3 pieces of 8 tokens"));
 }
 
 // A loss that says something about itself.

@@ -9,12 +9,13 @@ namespace tenon {
 namespace {
 
 // [B,T,…] -> [C,B,T/C,…].
-Tensor split_tokens(const Tensor& x, int64_t num_chunks) {
+Tensor split_tokens(const Tensor& x, int64_t num_chunks, std::string_view field) {
   const int64_t T = x.dim(1);
   if (T % num_chunks != 0) {
-    throw Error(ErrorCode::shape_mismatch,
-                fmt::format("loss_chunks={} doesn't divide a sequence of {} tokens", num_chunks, T))
-        .at(Context::current().path());
+    const std::string& module = Context::current().path();
+    throw Error(ErrorCode::shape_mismatch, "the pieces of a loss don't divide its sequences")
+        .at(module.empty() ? std::string(field) : fmt::format("{}.{}", module, field))
+        .got(fmt::format("{} pieces of {} tokens", num_chunks, T));
   }
   Dims dims = x.dims(), order{1, 0, 2};
   dims[1] = T / num_chunks;
@@ -26,10 +27,10 @@ Tensor split_tokens(const Tensor& x, int64_t num_chunks) {
 }  // namespace
 
 LossSum chunked_loss(const std::vector<Tensor>& arrays, int64_t num_chunks,
-                     const std::function<LossSum(const std::vector<Tensor>&)>& loss) {
+                     const std::function<LossSum(const std::vector<Tensor>&)>& loss, std::string_view field) {
   if (num_chunks == 1) return loss(arrays);
   std::vector<Tensor> pieces;
-  for (const Tensor& x : arrays) pieces.push_back(split_tokens(x, num_chunks));
+  for (const Tensor& x : arrays) pieces.push_back(split_tokens(x, num_chunks, field));
   const TensorType scalar{wide_dtype(arrays[0].dtype()), {}};
   Context& here = Context::current();
   const auto step = [&](const Tensor& index, const LossSum& sums, const std::vector<Tensor>& piece) {

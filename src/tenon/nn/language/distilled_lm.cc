@@ -1,6 +1,7 @@
 #include "tenon/nn/language/distilled_lm.h"
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/batch.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
@@ -20,7 +21,7 @@ DistilledLm::Config::Config() : student(CausalLm::Config{}), teacher(CausalLm::C
 void DistilledLm::Config::check(Checker& c) const {
   c.positive("vocab_size", vocab_size);
   check_above_zero(c, "temperature", temperature);
-  c.require(soft_weight >= 0 && soft_weight <= 1, "soft_weight", "must be from 0 to 1");
+  check_interval(c, "soft_weight", soft_weight, '[', 0, 1, ']');
 }
 
 DistilledLm::DistilledLm(const Config& c)
@@ -45,7 +46,7 @@ LossSum DistilledLm::forward(const Nest& batch) const {
   const Tensor taught = stop_gradient(teacher_.call_evaluating(&CausalLm::hidden_states, batch));
   const std::vector<Tensor> arrays{student_.call(&CausalLm::hidden_states, batch), taught, labels};
   const auto told = [&](const Tensor& logits) { return log_softmax(widen(logits) * (1 / temperature_)); };
-  const LossSum loss = chunked_loss(arrays, loss_chunks_, [&](const std::vector<Tensor>& piece) {
+  const auto loss_of = [&](const std::vector<Tensor>& piece) {
     const Tensor logits = student_.call(&CausalLm::hidden_logits, piece[0]);
     const Tensor wanted = stop_gradient(teacher_.call_evaluating(&CausalLm::hidden_logits, piece[1]));
     const LossSum hard = student_.call(&CausalLm::token_loss, logits, piece[2]);
@@ -57,7 +58,8 @@ LossSum DistilledLm::forward(const Nest& batch) const {
     summary("hard_loss", hard.sum / at_least_one, Merge::weighted_mean, hard.weight);
     summary("soft_loss", soft / at_least_one, Merge::weighted_mean, hard.weight);
     return LossSum{hard.sum * (1 - soft_weight_) + soft * soft_weight_, hard.weight};
-  });
+  };
+  const LossSum loss = chunked_loss(arrays, loss_chunks_, loss_of, "student.loss_chunks");
   return add_auxiliary_losses(loss, live_tokens(labels));
 }
 

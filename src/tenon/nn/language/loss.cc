@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/number_checks.h"
 
@@ -14,7 +15,7 @@ TENON_MODULE(CrossEntropy, TokenLoss, "-log softmax(logits)[label]",
              {"z_loss", "in training, times log(sum(exp(logits)))^2, which is added"})
 
 void CrossEntropy::Config::check(Checker& c) const {
-  c.require(label_smoothing >= 0 && label_smoothing < 1, "label_smoothing", "must be at least 0 and below 1");
+  check_interval(c, "label_smoothing", label_smoothing, '[', 0, 1, ')');
   check_not_negative(c, "z_loss", z_loss);
 }
 

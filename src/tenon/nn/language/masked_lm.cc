@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
 #include "tenon/nn/batch.h"
@@ -59,8 +60,8 @@ void MaskedLm::Config::check(Checker& c) const {
     c.require(std::all_of(kept_tokens.begin(), kept_tokens.end(), below_size), "kept_tokens",
               "must be below vocab_size");
   }
-  c.require(mask_rate > 0 && mask_rate <= 1, "mask_rate", "must be above 0 and at most 1");
-  c.require(shown_as_mask >= 0 && shown_as_mask <= 1, "shown_as_mask", "must be from 0 to 1");
+  check_interval(c, "mask_rate", mask_rate, '(', 0, 1, ']');
+  check_interval(c, "shown_as_mask", shown_as_mask, '[', 0, 1, ']');
   c.require(shown_as_random >= 0 && shown_as_mask + shown_as_random <= 1 + 1e-9, "shown_as_random",
             "must be at least 0, and with shown_as_mask at most 1");
 }

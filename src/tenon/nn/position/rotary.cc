@@ -6,6 +6,7 @@
 
 #include "tenon/base/text.h"
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/number_checks.h"
 
@@ -49,7 +50,7 @@ RotaryQkv::Config::Config() : projection(LinearQkv::Config{}) {}
 
 void RotaryQkv::Config::check(Checker& c) const {
   check_above_zero(c, "theta", theta);
-  c.require(fraction > 0 && fraction <= 1, "fraction", "must be above 0, and 1 at most");
+  check_interval(c, "fraction", fraction, '(', 0, 1, ']');
   if (!(fraction > 0 && fraction <= 1)) return;
   if (fraction == 1) {
     c.require(head_dim % 2 == 0, "head_dim", "must be even to be rotated in pairs");

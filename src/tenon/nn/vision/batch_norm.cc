@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/initializers.h"
 #include "tenon/nn/number_checks.h"
@@ -17,7 +18,7 @@ TENON_MODULE(BatchNorm, Norm, "each channel by its moments over the batch, outsi
 void BatchNorm::Config::check(Checker& c) const {
   c.positive("input_dim", input_dim);
   check_above_zero(c, "eps", eps);
-  c.require(momentum >= 0 && momentum < 1, "momentum", "must be at least 0 and below 1");
+  check_interval(c, "momentum", momentum, '[', 0, 1, ')');
   check_finite(c, "initial_scale", initial_scale);
 }
 

@@ -84,7 +84,7 @@ TEST(BatchNorm, RefusesOneExampleAndOtherShapes) {
               HasSubstr("isn't input_dim"));
   BatchNorm::Config c = config(2);
   c.momentum = 1;
-  EXPECT_THAT(message([&] { validate(c); }), HasSubstr("momentum: must be at least 0 and below 1"));
+  EXPECT_THAT(message([&] { validate(c); }), HasSubstr("momentum: must be at least 0 and below 1, is "));
 }
 
 }  // namespace
