@@ -131,6 +131,15 @@ class Training(Trained):
         large = self.train(self.root / "large", 'evaluators.wide.type=LossEvaluator', f"evaluators.wide.data={data}")
         self.check_error(large, 3, "out_of_memory at evaluators.wide", "an evaluation takes more memory", "TiB")
 
+    def test_an_encoder_decoder_fills_gaps(self):
+        sizes = ("num_layers=1", "model_dim=16", "hidden_dim=16", "batch_size=4", "sequence_length=32", "max_steps=3")
+        sets = [word for size in sizes for word in ("--set", "args." + size)]
+        spans = self.root / "spans"
+        done = self.check(run("train", "austen_spans", "--data", self.text, "--dir", spans, *sets))
+        self.assertIn("15 % of it taken out, in gaps of 20 tokens\n", done.stdout)
+        self.assertRegex(done.stdout, r"encoder\.layers.*\n(.*\n)*.*decoder\.layers.*cross_attention")
+        self.check_error(run("generate", spans), 2, "can't write text", "EncoderDecoder", "in C++")
+
     def test_nothing_to_train_is_said(self):
         past = self.check(self.train(self.copy("past"), "max_steps=10"))
         self.assertIn("nothing to train: it is past max_steps = 10", past.stdout)

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tenon/config/define.h"
+#include "tenon/text/tokenizer.h"
 
 namespace tenon {
 
@@ -59,6 +60,11 @@ Literal some_rows(const Literal& whole, const HostRows& rows) {
 }
 
 }  // namespace
+
+int64_t Dataset::vocab_size() const {
+  const std::shared_ptr<const Tokenizer> tokens = tokenizer();
+  return tokens != nullptr ? tokens->vocab_size() : 0;
+}
 
 Batch Dataset::host_batch(int64_t step, int64_t host, int64_t num_hosts) const {
   Batch batch = this->batch(step);

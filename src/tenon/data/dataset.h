@@ -50,6 +50,8 @@ class Dataset : public Configurable {
   virtual std::unique_ptr<Dataset> held_out() const = 0;
   // What made its tokens; null when they aren't of text.
   virtual std::shared_ptr<const Tokenizer> tokenizer() const { return nullptr; }
+  // Tokens in its batches are below this; 0: there are none. The tokenizer's, unless a dataset adds some.
+  virtual int64_t vocab_size() const;
   // How many bytes of text all its labels stand for: of held-out parts, where that is known.
   virtual std::optional<int64_t> num_text_bytes() const { return std::nullopt; }
   // The rows of `batch(step)` that are for host `host` of `num_hosts`, which must divide B: the hosts' batches behind

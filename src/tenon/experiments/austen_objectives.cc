@@ -1,11 +1,16 @@
 #include "tenon/experiments/austen_objectives.h"
 
 #include "tenon/config/define.h"
+#include "tenon/config/interval.h"
+#include "tenon/data/span_corruption.h"
+#include "tenon/data/text_dataset.h"
 #include "tenon/experiments/austen.h"
 #include "tenon/experiments/experiment.h"
 #include "tenon/nn/language/contrastive.h"
 #include "tenon/nn/language/distilled_lm.h"
+#include "tenon/nn/language/encoder_decoder.h"
 #include "tenon/nn/language/masked_lm.h"
+#include "tenon/nn/transformer/cross_decoder_layer.h"
 #include "tenon/optim/learner.h"
 #include "tenon/optim/optimizer_by_path.h"
 #include "tenon/text/byte_vocab.h"
@@ -21,6 +26,12 @@ TENON_FN_TYPE(AustenDistill, Trainer::Config(), "a small model of bytes that lea
 TENON_FN_TYPE(AustenPairs, Trainer::Config(), "an encoder of text for which neighbouring pieces are near each other",
               {"sequence_length", "bytes in a pair of neighbours"}, {"batch_size", "pairs, each other's negatives"},
               {"data_path", "a text file, or a folder of them"})
+
+TENON_FN_TYPE(AustenSpans, Trainer::Config(), "an encoder-decoder of bytes that fills gaps in a few megabytes of text",
+              {"num_layers", "of the encoder, and of the decoder"},
+              {"sequence_length", "bytes in a text with its gaps"},
+              {"noise_rate", "part of a text's bytes that is taken out"},
+              {"mean_span_length", "bytes of a gap, on average"}, {"data_path", "a text file, or a folder of them"})
 
 namespace {
 
@@ -43,6 +54,34 @@ Decoder::Config both_ways(const Slot<Decoder>& decoder) {
   return c;
 }
 
+// The same layers with attention to a memory in them.
+Decoder::Config with_memory(const Slot<Decoder>& decoder) {
+  Decoder::Config c = decoder.as<Decoder>();
+  const DecoderLayer::Config& layer = c.pattern.at(0).as<DecoderLayer>();
+  const MultiheadAttention::Config& attention = layer.attention.as<MultiheadAttention>();
+  CrossDecoderLayer::Config out;
+  out.attention = attention;
+  CrossAttention::Config& cross = out.cross_attention.as<CrossAttention>();
+  cross.num_heads = attention.num_heads;
+  cross.output = attention.output;
+  out.feed_forward = layer.feed_forward;
+  c.pattern.at(0) = out;
+  return c;
+}
+
+SpanCorruption::Config spans(const AustenSpans& args, const TextDataset::Config& text) {
+  SpanCorruption::Config c;
+  c.batch_size = args.batch_size;
+  c.sequence_length = args.sequence_length;
+  c.noise_rate = args.noise_rate;
+  c.mean_span_length = args.mean_span_length;
+  TextDataset::Config source;
+  source.path = text.path;
+  source.eval_fraction = text.eval_fraction;
+  c.text = source;
+  return c;
+}
+
 // The rules of austen's optimizer, for modules at other paths.
 void move_rules(Trainer::Config& c, const std::string& stack, const std::string& above) {
   auto& rules = c.learner.as<Learner>().optimizer.as<OptimizerByPath>().rules;
@@ -54,7 +93,7 @@ void move_rules(Trainer::Config& c, const std::string& stack, const std::string&
 
 void AustenMlm::check(Checker& c) const {
   sizes_of(*this).check(c);
-  c.require(mask_rate > 0 && mask_rate <= 1, "mask_rate", "must be above 0 and at most 1");
+  check_interval(c, "mask_rate", mask_rate, '(', 0, 1, ']');
 }
 
 Trainer::Config AustenMlm::operator()() const {
@@ -76,7 +115,7 @@ Trainer::Config AustenMlm::operator()() const {
 void AustenDistill::check(Checker& c) const {
   sizes_of(*this).check(c);
   c.positive("temperature", temperature);
-  c.require(soft_weight >= 0 && soft_weight <= 1, "soft_weight", "must be from 0 to 1");
+  check_interval(c, "soft_weight", soft_weight, '[', 0, 1, ']');
 }
 
 Trainer::Config AustenDistill::operator()() const {
@@ -112,9 +151,31 @@ Trainer::Config AustenPairs::operator()() const {
   return c;
 }
 
+void AustenSpans::check(Checker& c) const {
+  sizes_of(*this).check(c);
+  spans(*this, {}).check(c);
+}
+
+Trainer::Config AustenSpans::operator()() const {
+  Trainer::Config c = sizes_of(*this)();
+  const CausalLm::Config base = c.model.as<CausalLm>();
+  const SpanCorruption::Config data = spans(*this, c.data.as<TextDataset>());
+  EncoderDecoder::Config m;
+  m.vocab_size = kByteVocabSize + data.count_gaps(sequence_length).gaps;
+  m.model_dim = base.model_dim;
+  m.embedding = base.embedding;
+  m.encoder = both_ways(base.decoder);
+  m.decoder = with_memory(base.decoder);
+  c.model = m;
+  c.data = data;
+  move_rules(c, "(encoder|decoder)", "");
+  return c;
+}
+
 void register_austen_objectives(ExperimentRegistry& registry) {
   registry.add({"austen_mlm", "austen's layers, looking both ways: fills gaps in the novels", AustenMlm{}});
   registry.add({"austen_distill", "a model half as wide and deep learns from a run of austen", AustenDistill{}});
+  registry.add({"austen_spans", "an encoder-decoder that fills gaps in the novels, as T5 learns", AustenSpans{}});
   registry.add({"austen_pairs", "neighbouring pieces of the novels as near vectors, by contrast", AustenPairs{}});
 }
 

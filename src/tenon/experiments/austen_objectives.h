@@ -45,6 +45,20 @@ struct AustenPairs {
   Trainer::Config operator()() const;
 };
 
+// Reads the novels with gaps, and writes what belongs there. Sizes are those of both stacks; `sequence_length` is that
+// of the text, of which the encoder reads most and the decoder writes the rest. Bytes go together in longer spans than
+// pieces of words do (ByT5: Xue et al. 2021, section 3.1).
+struct AustenSpans {
+  int64_t num_layers = 2, model_dim = 128, num_heads = 4, hidden_dim = 352;
+  int64_t batch_size = 16, sequence_length = 256, max_steps = 1000;
+  double peak_learning_rate = 1e-2, noise_rate = 0.15, mean_span_length = 20;
+  std::string data_path = "data/austen";
+  void check(Checker& c) const;
+  TENON_FN(num_layers, model_dim, num_heads, hidden_dim, batch_size, sequence_length, max_steps, peak_learning_rate,
+           noise_rate, mean_span_length, data_path)
+  Trainer::Config operator()() const;
+};
+
 void register_austen_objectives(ExperimentRegistry& registry);
 
 }  // namespace tenon

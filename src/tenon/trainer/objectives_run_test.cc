@@ -1,12 +1,19 @@
 // Runs of models that learn by other losses than that of the next token.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tenon/checkpoint/checkpoint.h"
+#include "tenon/data/span_corruption.h"
+#include "tenon/data/text_dataset.h"
 #include "tenon/nn/language/contrastive.h"
 #include "tenon/nn/language/distilled_lm.h"
+#include "tenon/nn/language/encoder_decoder.h"
 #include "tenon/nn/language/masked_lm.h"
 #include "tenon/nn/testing/tiny_lm.h"
+#include "tenon/nn/transformer/cross_decoder_layer.h"
 #include "tenon/optim/learner.h"
+#include "tenon/text/byte_vocab.h"
 #include "tenon/trainer/test_run.h"
 
 namespace tenon {
@@ -78,6 +85,59 @@ TEST_F(ObjectivesTest, SlowAStudentLearnsFromARunThatStaysAsItWas) {
             std::vector<double>(static_cast<size_t>(kVocab) * 16));
   c.init_from.into = "nobody";
   EXPECT_THAT(failure("other", c).what(), HasSubstr("init_from.into"));
+}
+
+EncoderDecoder::Config reads_and_writes(const Decoder::Config& encoder) {
+  EncoderDecoder::Config m;
+  m.model_dim = 8;
+  m.encoder = encoder;
+  auto& decoder = m.decoder.as<Decoder>();
+  decoder.num_layers = 1;
+  auto& layer = decoder.pattern[0].as<CrossDecoderLayer>();
+  layer.attention.as<MultiheadAttention>().num_heads = 2;
+  layer.cross_attention.as<CrossAttention>().num_heads = 2;
+  layer.feed_forward.as<GatedFeedForward>().hidden_dim = 16;
+  return m;
+}
+
+double unigram_entropy(const Dataset& data) {
+  std::map<int64_t, double> counts;
+  double total = 0, entropy = 0;
+  for (int64_t step = 0; step < *data.num_batches(); ++step) {
+    for (const double label : data.batch(step).at("target_labels").to_doubles()) {
+      if (label < 0) continue;
+      ++counts[static_cast<int64_t>(label)];
+      ++total;
+    }
+  }
+  for (const auto& [label, count] : counts) entropy -= count / total * std::log(count / total);
+  return entropy;
+}
+
+TEST_F(ObjectivesTest, AnEncoderDecoderFillsGapsAndResumesToTheBit) {
+  Trainer::Config c = config(60);
+  SpanCorruption::Config data;
+  data.text = c.data.as<TextDataset>();
+  data.batch_size = 8;
+  data.sequence_length = 32;
+  EncoderDecoder::Config model = reads_and_writes(encoder());
+  model.vocab_size = kByteVocabSize + 1;
+  c.data = data;
+  c.model = model;
+  const Error e = failure("none", c);
+  EXPECT_EQ(e.path(), "model.vocab_size");
+  EXPECT_THAT(e.what(), HasSubstr("got 260, expected at least 261"));  // 5 of 32 bytes in 2 gaps
+  model.vocab_size = kByteVocabSize + 2;
+  c.model = model;
+  const TrainResult whole = run("unbroken", c);
+  const double entropy = unigram_entropy(*SpanCorruption(data).held_out());
+  EXPECT_LT(whole.eval.at("loss"), entropy);
+  EXPECT_FALSE(whole.eval.contains("bits_per_byte"));
+  c.max_steps = 37;
+  run("broken", c);
+  c.max_steps = 60;
+  EXPECT_EQ(run("broken", c).eval, whole.eval);
+  EXPECT_EQ(losses(path("broken")), losses(path("unbroken")));
 }
 
 Trainer::Config pairs_config(Trainer::Config c, const Decoder::Config& encoder) {

@@ -10,8 +10,8 @@
 #include "tenon/config/validate.h"
 #include "tenon/data/dataset.h"
 #include "tenon/nn/language/causal_lm.h"
+#include "tenon/nn/language/encoder_decoder.h"
 #include "tenon/optim/learner.h"
-#include "tenon/text/tokenizer.h"
 #include "tenon/trainer/evaluator.h"
 #include "tenon/trainer/run.h"
 #include "tenon/trainer/step_hook.h"
@@ -77,15 +77,21 @@ std::string format_final(const TrainResult& r) {
 
 namespace {
 
+// The tokens that a model has, by its config.
+std::optional<int64_t> vocab_size(const Slot<Model>& model) {
+  if (model.is<LanguageModel>()) return *model.as<LanguageModel>().vocab_size;
+  if (model.is<EncoderDecoder>()) return *model.as<EncoderDecoder>().vocab_size;
+  return std::nullopt;
+}
+
 void check_vocabulary(const Slot<Model>& model, const Dataset& data) {
-  const std::shared_ptr<const Tokenizer> tokenizer = data.tokenizer();
-  if (tokenizer == nullptr || !model.is<LanguageModel>()) return;
-  const Required<int64_t>& vocab_size = model.as<LanguageModel>().vocab_size;
-  if (vocab_size >= tokenizer->vocab_size()) return;
+  const std::optional<int64_t> has = vocab_size(model);
+  const int64_t needed = data.vocab_size();
+  if (!has || *has >= needed) return;
   throw Error(ErrorCode::invalid_argument, "the data has tokens that the model doesn't know")
       .at("model.vocab_size")
-      .got(std::to_string(vocab_size))
-      .expected(fmt::format("at least {}, the tokenizer's vocabulary", tokenizer->vocab_size()))
+      .got(std::to_string(*has))
+      .expected(fmt::format("at least {}, the tokenizer's vocabulary and what the dataset adds to it", needed))
       .hint("choose a larger vocab_size, or prepare the data with a smaller tokenizer");
 }
 
