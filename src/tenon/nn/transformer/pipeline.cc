@@ -148,8 +148,7 @@ void PipelineConfig::check(Checker& c) const {
 }
 
 Tensor split_microbatches(const Tensor& x, int64_t microbatches) {
-  require_divides("examples", x.dim(0), microbatches,
-                  "choose a batch size (by gradient accumulation) that pipeline.microbatches divides");
+  check_microbatches(x.dim(0), microbatches);
   Dims dims = x.dims(), order{1, 0};
   dims[0] /= microbatches;
   dims.insert(dims.begin() + 1, microbatches);

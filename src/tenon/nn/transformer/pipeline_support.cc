@@ -2,18 +2,22 @@
 
 #include <fmt/format.h>
 
+#include "tenon/ir/mesh_scope.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/ops/manual.h"
 #include "tenon/nn/transformer/pipeline.h"
 
 namespace tenon {
 
-void require_divides(const char* what, int64_t size, int64_t by, const char* hint) {
-  if (size % by == 0) return;
-  throw Error(ErrorCode::mesh_mismatch, fmt::format("{} don't divide over the pipeline", what))
-      .at(std::string(current_trace().path()))
-      .got(fmt::format("{} over {}", size, by))
-      .hint(hint);
+void check_microbatches(int64_t rows, int64_t microbatches) {
+  const int64_t devices = program_mesh().shards({"data", "expert", "fsdp"});
+  if (rows % (microbatches * devices) == 0) return;
+  throw Error(ErrorCode::mesh_mismatch, "the rows of a batch don't divide into a pipeline's microbatches over the mesh")
+      .at(fmt::format("{}.pipeline.microbatches", current_trace().path()))
+      .got(fmt::format("{} rows in {} microbatches, each over {} devices (mesh axes data, expert and fsdp together)",
+                       rows, microbatches, devices))
+      .expected(fmt::format("a multiple of {} rows", microbatches * devices))
+      .hint("raise data.batch_size, or lower pipeline.microbatches, accumulation or these axes");
 }
 
 void check_pipeline(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers) {
@@ -21,8 +25,12 @@ void check_pipeline(const Mesh& mesh, const PipelineConfig& config, int64_t num_
     throw Error(ErrorCode::unsupported, "a pipeline inside a manual region").at(std::string(current_trace().path()));
   }
   const int64_t stages = mesh.size(kPipelineAxis);
-  require_divides("layers", num_layers, stages * config.rounds,
-                  "choose a mesh axis 'pipeline' (times pipeline.rounds) that divides them");
+  if (num_layers % (stages * config.rounds) != 0) {
+    throw Error(ErrorCode::mesh_mismatch, "layers don't divide over the pipeline")
+        .at(std::string(current_trace().path()))
+        .got(fmt::format("{} over {}", num_layers, stages * config.rounds))
+        .hint("choose a mesh axis 'pipeline' (times pipeline.rounds) that divides them");
+  }
   if (config.rounds > 1 && config.microbatches < stages) {
     throw Error(ErrorCode::mesh_mismatch, "a pipeline of several rounds needs a microbatch for each of its stages")
         .at(std::string(current_trace().path()))

@@ -13,9 +13,9 @@ struct PipelineConfig;
 
 inline constexpr const char* kPipelineAxis = "pipeline";
 
-// Throws `mesh_mismatch` unless `by` divides `size` of `what`.
-void require_divides(const char* what, int64_t size, int64_t by, const char* hint);
-// Throws `mesh_mismatch` when layers or microbatches don't divide, `unsupported` inside a manual region.
+// Throws `mesh_mismatch` when so many rows aren't microbatches that divide over the program's mesh, as batches do.
+void check_microbatches(int64_t rows, int64_t microbatches);
+// Throws `mesh_mismatch` when layers don't divide or microbatches are too few, `unsupported` inside a manual region.
 void check_pipeline(const Mesh& mesh, const PipelineConfig& config, int64_t num_layers);
 
 // `x` (i32) moved into 0 … last.

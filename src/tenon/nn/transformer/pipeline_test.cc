@@ -72,19 +72,34 @@ TEST(Pipeline, MicrobatchesAreStrided) {
 }
 
 TEST(Pipeline, SaysWhatDoesntDivide) {
-  const auto error = [](const PipelineConfig& pipeline, int64_t stages) {
-    return error_of([&] { train(piped(tiny_lm(StackForm::scan), pipeline), Mesh{{"pipeline", stages}}); });
+  const auto error = [](const PipelineConfig& pipeline, const Mesh& mesh) {
+    return error_of([&] { train(piped(tiny_lm(StackForm::scan), pipeline), mesh); });
   };
-  const auto layers = error({.microbatches = 4}, 3), examples = error({.microbatches = 3}, 2),
-             rounds = error({.microbatches = 4, .rounds = 3}, 2), few = error({.microbatches = 1, .rounds = 2}, 2);
-  for (const auto& e : {layers, examples, rounds, few}) {
+  const Mesh two{{"pipeline", 2}};
+  const auto layers = error({.microbatches = 4}, Mesh{{"pipeline", 3}}), rows = error({.microbatches = 3}, two),
+             rounds = error({.microbatches = 4, .rounds = 3}, two), few = error({.microbatches = 1, .rounds = 2}, two);
+  for (const auto& e : {layers, rows, rounds, few}) {
     ASSERT_TRUE(e);
     EXPECT_EQ(e->code(), ErrorCode::mesh_mismatch) << e->what();
   }
   EXPECT_THAT(layers->what(), HasSubstr("layers don't divide over the pipeline (got 4 over 3)"));
-  EXPECT_THAT(examples->what(), HasSubstr("examples don't divide over the pipeline (got 4 over 3)"));
+  EXPECT_THAT(rows->what(), HasSubstr("got 4 rows in 3 microbatches, each over 1 devices"));
   EXPECT_THAT(rounds->what(), HasSubstr("got 4 over 6"));
   EXPECT_THAT(few->what(), HasSubstr("got 1 microbatches over 2 stages"));
+}
+
+// 4 rows in 2 microbatches are 2 each: too few for 2 x 2 devices, with either schedule.
+TEST(Pipeline, AMicrobatchDividesOverTheMesh) {
+  for (const PipelineSchedule schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
+    const CausalLm::Config config = piped(tiny_lm(StackForm::scan), {.microbatches = 2, .schedule = schedule});
+    const auto e = error_of([&] { train(config, Mesh{{"pipeline", 2}, {"data", 2}, {"fsdp", 2}}); });
+    ASSERT_TRUE(e);
+    EXPECT_EQ(e->code(), ErrorCode::mesh_mismatch);
+    EXPECT_EQ(e->path(), "decoder.pipeline.microbatches");
+    EXPECT_THAT(e->what(), HasSubstr("got 4 rows in 2 microbatches, each over 4 devices"));
+    EXPECT_THAT(e->what(), HasSubstr("expected a multiple of 8 rows"));
+    EXPECT_THAT(e->hint(), HasSubstr("data.batch_size"));
+  }
 }
 
 }  // namespace
