@@ -66,13 +66,21 @@ Inputs inputs(const Packing& packing) {
   return out;
 }
 
-// Contexts [B,N,T,H] and segments [B,T], laid as `order` says.
-Jitted compiled(const AttentionCore& core, const Mesh& mesh, TokenOrder order) {
+// How attention runs on a mesh: who may see whom is told by `core`'s mask.
+struct Layout {
+  Mesh mesh;
+  TokenOrder order = TokenOrder::as_read;
+  KernelList kernels = {};
+};
+
+// Contexts [B,N,T,H] and segments [B,T], laid as the layout says.
+Jitted compiled(const AttentionCore& core, const Layout& layout) {
+  const auto& [mesh, order, kernels] = layout;
   const MeshScope scope(mesh);
   const TokenOrderScope tokens(order);
   std::vector<TensorType> types;
   for (const Literal& x : inputs(packings()[0]).arrays) types.push_back(x.type());
-  const auto body = [&](const std::vector<Tensor>& in) {
+  const auto body = [&, order = order](const std::vector<Tensor>& in) {
     const auto heads = [&](const Tensor& x) {
       return shard(transpose(lay_tokens(transpose(x, {0, 2, 1, 3}), order), {0, 2, 1, 3}), kHeads);
     };
@@ -86,7 +94,9 @@ Jitted compiled(const AttentionCore& core, const Mesh& mesh, TokenOrder order) {
   };
   ProgramSpec spec;
   spec.mesh = mesh;
-  return jit(cpu(8), types, body, spec);
+  spec.kernels = kernels;
+  Graph graph = make_graph(types, body);
+  return {cpu(8), compile(cpu(8), mesh, make_program(graph, spec))};
 }
 
 // Elements of a context that belong to segment `segment`.
@@ -100,9 +110,7 @@ std::vector<double> of_segment(const std::vector<Literal>& results, int64_t segm
   return out;
 }
 
-void expect_isolated(const AttentionCore& core, const Mesh& mesh, TokenOrder order = TokenOrder::as_read) {
-  SCOPED_TRACE(to_string(mesh) + (order == TokenOrder::zigzag ? " zigzag" : ""));
-  const Jitted program = compiled(core, mesh, order);
+void expect_isolated(const Jitted& program) {
   for (const Packing& packing : packings()) {
     SCOPED_TRACE(packing.name);
     const Inputs plain = inputs(packing);
@@ -118,24 +126,52 @@ void expect_isolated(const AttentionCore& core, const Mesh& mesh, TokenOrder ord
 }
 
 template <class Core>
-void expect_isolated_everywhere(const Mask& mask, const std::vector<Mesh>& meshes) {
-  SCOPED_TRACE(mask.type()->name());
+Core core_with(const Mask& mask) {
   typename Core::Config c;
   c.head_dim = H;
   c.num_heads = N;
   c.mask = mask;
-  for (const Mesh& mesh : meshes) expect_isolated(Core(c), mesh);
+  return Core(c);
+}
+
+// In ordinary ops.
+template <class Core>
+void expect_isolated_everywhere(const Mask& mask, const std::vector<Mesh>& meshes) {
+  SCOPED_TRACE(mask.type()->name());
+  for (const Mesh& mesh : meshes) {
+    SCOPED_TRACE(to_string(mesh));
+    expect_isolated(compiled(core_with<Core>(mask), {mesh}));
+  }
+}
+
+// By the CPU's own kernel.
+void expect_isolated_by_kernel(const Mask& mask, const std::vector<Mesh>& meshes) {
+  SCOPED_TRACE(mask.type()->name());
+  for (const Mesh& mesh : meshes) {
+    SCOPED_TRACE(to_string(mesh));
+    const Jitted program = compiled(core_with<FlashAttention>(mask), {mesh, TokenOrder::as_read, cpu(8)->kernels()});
+    const std::vector<KernelChoice>& kernels = program.executable().program().kernels;
+    ASSERT_EQ(kernels.size(), 1U);
+    EXPECT_EQ(kernels[0].implementation, "cpu_attention") << to_string(kernels[0]);
+    expect_isolated(program);
+  }
 }
 
 void expect_split_isolated(const Mask& mask, KeyExchange exchange, TokenOrder order, const std::vector<Mesh>& meshes) {
   SCOPED_TRACE(mask.type()->name());
   SCOPED_TRACE(exchange == KeyExchange::ring ? "ring" : "all_gather");
+  SCOPED_TRACE(order == TokenOrder::zigzag ? "zigzag" : "as_read");
   ContextParallelAttention::Config c;
   c.head_dim = H;
   c.num_heads = N;
   c.mask = mask;
   c.exchange = exchange;
-  for (const Mesh& mesh : meshes) expect_isolated(ContextParallelAttention(c), mesh, order);
+  for (const Mesh& mesh : meshes) {
+    SCOPED_TRACE(to_string(mesh));
+    for (const KernelList& kernels : {KernelList(), cpu(8)->kernels()}) {
+      expect_isolated(compiled(ContextParallelAttention(c), {mesh, order, kernels}));
+    }
+  }
 }
 
 class DocumentIsolation : public testing::Test {
@@ -149,6 +185,10 @@ TEST_F(DocumentIsolation, OfARing) {
   expect_split_isolated(CausalMask{}, KeyExchange::ring, TokenOrder::zigzag, {Mesh{{"seq", 2}, {"model", 2}}});
 }
 
+TEST_F(DocumentIsolation, OfTheCpusKernel) {
+  expect_isolated_by_kernel(CausalMask{}, {Mesh(), Mesh{{"fsdp", 2}, {"model", 2}}});
+}
+
 TEST_F(DocumentIsolation, SlowEveryCoreMaskAndMesh) {
   const std::vector<Mesh> meshes = {Mesh(), Mesh{{"data", 2}, {"fsdp", 2}, {"model", 2}},
                                     Mesh{{"fsdp", 2}, {"seq", 2}, {"model", 2}}, Mesh{{"seq", 8}},
@@ -156,6 +196,7 @@ TEST_F(DocumentIsolation, SlowEveryCoreMaskAndMesh) {
   for (const Mask& mask : {Mask(CausalMask{}), Mask(SegmentMask{}), Mask(SlidingWindowMask{5}), Mask(PrefixMask{3})}) {
     expect_isolated_everywhere<DotProductAttention>(mask, meshes);
     expect_isolated_everywhere<FlashAttention>(mask, meshes);
+    if (mask.type()->name() != "PrefixMask") expect_isolated_by_kernel(mask, meshes);
     for (const KeyExchange exchange : {KeyExchange::ring, KeyExchange::all_gather}) {
       for (const TokenOrder order : {TokenOrder::as_read, TokenOrder::zigzag}) {
         expect_split_isolated(mask, exchange, order, meshes);
