@@ -80,6 +80,11 @@ class AotWithoutPlugins(CommandTest):
         self.assertIn("\na step takes at least ", out)
         self.assertTrue(out.endswith("\nfits: the arguments do (not compiled)\n"), out)
 
+    def test_an_outer_part_that_cuts_through_a_node(self):
+        options = ["--set", "data.batch_size=12", "--set", "mesh.fsdp=12", "--set", "mesh.outer.fsdp=2"]
+        done = run("aot", "austen_tiny", "--target", "h100:3x4", "--analytic", *options)
+        self.check_error(done, 2, "mesh_mismatch at mesh.outer", "2 parts, expected 3, as many as there are nodes")
+
     def test_a_chip_of_ones_own(self):
         with tempfile.TemporaryDirectory() as folder:
             device = pathlib.Path(folder) / "abacus.toml"

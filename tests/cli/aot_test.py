@@ -58,6 +58,18 @@ class Aot(CommandTest):
         self.assertRegex(out, r" x send +over slices +of 2 ")
         self.assertRegex(out, r"network (?!0\n)[0-9.e-]+\n")
 
+    def crossing(self, target, *options):
+        """The axes of what goes over the network."""
+        done = self.aot(target, "--set", "mesh.data=2", "--set", "mesh.fsdp=4", *options, "--json")
+        report = json.loads(self.check(done).stdout)
+        return {total["axes"] for total in report["collectives"] if total["network_bytes"] > 0}
+
+    def test_an_outer_part_says_what_crosses(self):
+        """Between nodes and between slices; without it the outermost axis is."""
+        self.assertEqual(self.crossing("h100:2x4"), {"data"})
+        self.assertEqual(self.crossing("h100:2x4", "--set", "mesh.outer.fsdp=2"), {"fsdp"})
+        self.assertEqual(self.crossing("v5p:2x2x1*2", "--set", "mesh.outer.fsdp=2"), {"slices"})
+
     def test_too_large_for_a_gpu(self):
         """XLA's GPU compiler goes on: we say so, after all the numbers."""
         done = self.aot("h100:1", "--set", "model.vocab_size=400000000")

@@ -57,7 +57,7 @@ class Places {
           m.axes = "unknown";
           return;
         }
-        m.per_island = std::max(m.per_island, ++islands[device / island_]);
+        m.per_island = std::max(m.per_island, ++islands[mesh_.physical_device(device) / island_]);
         const Mesh::Sizes here = mesh_.coordinates(device), first = mesh_.coordinates(group.front());
         for (size_t a = 0; a < here.size(); ++a) varies[a] = varies[a] || here[a] != first[a];
       }

@@ -39,6 +39,18 @@ TEST(Collectives, AxesAreThoseAlongWhichGroupsDiffer) {
   EXPECT_EQ(axes({{0, 8}}), "unknown");
 }
 
+// Two nodes of four with model between them: device 4 d + 2 f + m of the mesh is device 2 d + f of node m.
+TEST(Collectives, AnOuterPartSaysWhatCrosses) {
+  const Mesh mesh{{"data", 2}, {"fsdp", 2}, {"model", 2}, {"outer.model", 2}};
+  const auto sent = [&](std::vector<std::vector<int64_t>> groups) {
+    const CollectiveReport r = count_one("all-reduce", std::move(groups), mesh, 4);
+    return std::pair(r.link_bytes(), r.network_bytes());
+  };
+  using Sent = std::pair<double, double>;
+  EXPECT_EQ(sent({{0, 1}, {2, 3}, {4, 5}, {6, 7}}), Sent(0, 1024)) << "model";
+  EXPECT_EQ(sent({{0, 2, 4, 6}, {1, 3, 5, 7}}), Sent(2 * 1024 * 0.75, 0)) << "data+fsdp";
+}
+
 TEST(Collectives, PairsOfAPermutation) {
   HloInstruction shift = hlo("collective-permute", f32({256}), {0});
   shift.source_targets = {{0, 2}, {2, 0}, {1, 3}, {3, 1}, {4, 6}, {6, 4}, {5, 7}, {7, 5}};

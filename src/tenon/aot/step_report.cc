@@ -129,6 +129,7 @@ int64_t ProgramReporter::num_devices() const { return machine_ ? machine_->num_d
 KernelList ProgramReporter::kernels() const { return machine_ ? machine_->kernels() : KernelList(); }
 
 StepReport ProgramReporter::report(StepReport start, const Mesh& mesh, const Program& program) const {
+  target_.check_outer(mesh);
   start.chip = chip_;
   start.mesh = mesh;
   start.kernels = program.kernels;

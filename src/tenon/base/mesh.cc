@@ -39,6 +39,14 @@ int64_t product_of(const Mesh::Sizes& sizes) {
   return product;
 }
 
+void check_outer(size_t axis, int64_t size, int64_t outer) {
+  if (outer >= 1 && size % outer == 0) return;
+  throw Error(ErrorCode::mesh_mismatch,
+              fmt::format("the outer part of mesh axis {} does not divide the axis", kMeshAxes[axis]))
+      .at(fmt::format("mesh.outer.{}", kMeshAxes[axis]))
+      .got(fmt::format("{} of {}", outer, size));
+}
+
 std::string describe(const Mesh::Sizes& sizes) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -49,21 +57,29 @@ std::string describe(const Mesh::Sizes& sizes) {
 
 }  // namespace
 
-Mesh::Mesh(const Sizes& sizes) : sizes_(sizes) {
-  for (size_t i = 0; i < sizes_.size(); ++i) check_size(i, sizes_[i]);
-  product_of(sizes_);
-}
+Mesh::Mesh(const Sizes& sizes, const Sizes& outer) : sizes_(sizes), outer_(outer) { check(); }
 
 Mesh::Mesh(std::initializer_list<std::pair<std::string_view, int64_t>> sizes) : Mesh() {
+  constexpr std::string_view kOuter = "outer.";
   for (const auto& [name, size] : sizes) {
-    const size_t axis = axis_index(name);
-    check_size(axis, size);
-    sizes_[axis] = size;
+    if (name.starts_with(kOuter)) {
+      outer_[axis_index(name.substr(kOuter.size()))] = size;
+    } else {
+      sizes_[axis_index(name)] = size;
+    }
+  }
+  check();
+}
+
+void Mesh::check() const {
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    check_size(i, sizes_[i]);
+    check_outer(i, sizes_[i], outer_[i]);
   }
   product_of(sizes_);
 }
 
-Mesh Mesh::resolve(Sizes sizes, int64_t num_devices) {
+Mesh Mesh::resolve(Sizes sizes, int64_t num_devices, const Sizes& outer) {
   std::optional<size_t> open;
   int64_t rest = 1;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -92,7 +108,7 @@ Mesh Mesh::resolve(Sizes sizes, int64_t num_devices) {
         .expected(fmt::format("{} device{}", num_devices, num_devices == 1 ? "" : "s"))
         .hint("set one axis to -1 to let it take all devices, or take as many devices (cpu:N is N virtual ones)");
   }
-  return Mesh(sizes);
+  return Mesh(sizes, outer);
 }
 
 int64_t Mesh::size(std::string_view axis) const { return sizes_[axis_index(axis)]; }
@@ -109,6 +125,17 @@ Mesh::Sizes Mesh::coordinates(int64_t device) const {
     device /= sizes_[i];
   }
   return result;
+}
+
+int64_t Mesh::physical_device(int64_t device) const {
+  const Sizes at = coordinates(device);
+  int64_t outer = 0, inner = 0;
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    const int64_t inner_size = sizes_[i] / outer_[i];
+    outer = outer * outer_[i] + at[i] / inner_size;
+    inner = inner * inner_size + at[i] % inner_size;
+  }
+  return outer * (num_devices() / product_of(outer_)) + inner;
 }
 
 int64_t Mesh::shards(const Axis& axis) const {
@@ -195,6 +222,12 @@ int64_t Mesh::first_holder(const PartitionSpec& spec, int64_t device) const {
   return first;
 }
 
-std::string to_string(const Mesh& mesh) { return describe(mesh.sizes()); }
+std::string to_string(const Mesh& mesh) {
+  std::string out = describe(mesh.sizes());
+  for (size_t i = 0; i < kMeshAxes.size(); ++i) {
+    if (mesh.outer()[i] != 1) out += fmt::format(",outer.{}={}", kMeshAxes[i], mesh.outer()[i]);
+  }
+  return out;
+}
 
 }  // namespace tenon

@@ -8,6 +8,7 @@ namespace tenon {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 template <class F>
@@ -49,6 +50,49 @@ TEST(Mesh, ResolvesOneOpenAxis) {
   EXPECT_THAT(error_of([] { (void)Mesh::resolve({1, 1, 1, 0, 1, 1}, 1); }).what(), HasSubstr("axis fsdp"));
   EXPECT_EQ(error_of([] { (void)Mesh{{"data", int64_t{1} << 40}, {"model", int64_t{1} << 40}}; }).code(),
             ErrorCode::mesh_mismatch);
+}
+
+std::vector<int64_t> physical_devices(const Mesh& mesh) {
+  std::vector<int64_t> out;
+  for (int64_t d = 0; d < mesh.num_devices(); ++d) out.push_back(mesh.physical_device(d));
+  return out;
+}
+
+TEST(Mesh, WithoutAnOuterPartDevicesKeepTheirOrder) {
+  EXPECT_THAT(physical_devices(Mesh{{"data", 2}, {"fsdp", 2}, {"model", 2}}), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  // Nor does an outer part of the outermost axis change it.
+  EXPECT_THAT(physical_devices(Mesh{{"data", 2}, {"model", 2}, {"outer.data", 2}}), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(Mesh, TheOuterPartComesBeforeAllInnerOnes) {
+  // Two nodes of four, fsdp between them: model and half of fsdp are inner. Mesh device 2 f + m is device m of pair
+  // f % 2 of node f / 2, which is the machine's order.
+  EXPECT_THAT(physical_devices(Mesh{{"fsdp", 4}, {"model", 2}, {"outer.fsdp", 2}}),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  // model between nodes: mesh device 2 f + m is device f of node m.
+  EXPECT_THAT(physical_devices(Mesh{{"fsdp", 4}, {"model", 2}, {"outer.model", 2}}),
+              ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
+  // Half of fsdp between nodes, data within: mesh device 4 d + f is device 2 d + f % 2 of node f / 2.
+  EXPECT_THAT(physical_devices(Mesh{{"data", 2}, {"fsdp", 4}, {"outer.fsdp", 2}}), ElementsAre(0, 1, 4, 5, 2, 3, 6, 7));
+  // Four nodes of two, 2 data x 2 seq: mesh device 4 d + 2 s + m is device m of node 2 d + s % 2; d, s, m below 2.
+  EXPECT_THAT(physical_devices(Mesh{{"data", 2}, {"seq", 2}, {"model", 2}, {"outer.data", 2}, {"outer.seq", 2}}),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  // 2 data x 2 model between four nodes: mesh device 4 d + 2 s + m is device s of node 2 d + m.
+  EXPECT_THAT(physical_devices(Mesh{{"data", 2}, {"seq", 2}, {"model", 2}, {"outer.data", 2}, {"outer.model", 2}}),
+              ElementsAre(0, 2, 1, 3, 4, 6, 5, 7));
+}
+
+TEST(Mesh, TheOuterPartDividesItsAxis) {
+  const Mesh mesh = Mesh::resolve({1, -1, 1, 4, 1, 1}, 8, {1, 2, 1, 2, 1, 1});
+  EXPECT_EQ(mesh, (Mesh{{"data", 2}, {"fsdp", 4}, {"outer.data", 2}, {"outer.fsdp", 2}}));
+  EXPECT_NE(mesh, (Mesh{{"data", 2}, {"fsdp", 4}}));
+  EXPECT_EQ(to_string(mesh), "data=2,fsdp=4,outer.data=2,outer.fsdp=2");
+  const Error uneven = error_of([] { (void)Mesh::resolve({1, -1, 1, 4, 1, 1}, 24, {1, 4, 1, 1, 1, 1}); });
+  EXPECT_EQ(uneven.code(), ErrorCode::mesh_mismatch);
+  EXPECT_EQ(uneven.path(), "mesh.outer.data");
+  EXPECT_THAT(uneven.what(), HasSubstr("got 4 of 6"));
+  EXPECT_THAT(error_of([] { (void)Mesh{{"fsdp", 4}, {"outer.fsdp", 0}}; }).what(), HasSubstr("got 0 of 4"));
+  EXPECT_EQ(error_of([] { (void)Mesh{{"fsdp", 4}, {"outer.fsdq", 2}}; }).code(), ErrorCode::unknown_name);
 }
 
 TEST(Mesh, ShardsAndPadding) {

@@ -179,9 +179,8 @@ CheckOutcome check_saving(const CheckMachine& machine) {
   const CheckOutcome saves{CheckStatus::works, fmt::format("{} bytes", saved.bytes.size())};
   if (!machine.runs()) return saves;
   const Backend& backend = *machine.backend();
-  std::vector<int64_t> ids;
-  for (const pjrt::Device& device : backend.client().devices()) ids.push_back(device.id);
-  const pjrt::CompileOptions options = make_compile_options(program, backend.default_flags(), std::move(ids));
+  const pjrt::CompileOptions options =
+      make_compile_options(program, backend.default_flags(), s.spec.mesh, backend.device_ids());
   const pjrt::Executable loaded = backend.client().deserialize(saved.bytes, options).value();
   const auto results = static_cast<int64_t>(program.result_types.size());
   if (loaded.num_outputs() == results) return saves;

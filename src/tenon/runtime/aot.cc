@@ -159,8 +159,21 @@ AotTarget AotTarget::parse(std::string_view text, const ChipTable& chips) {
   } else {
     parse_hosts(text, rest, chip.host_devices, target);
   }
-  target.linked_devices = chip.host_devices > 0 ? target.host_devices : target.num_devices / target.num_slices;
+  const bool by_host = chip.platform != kTpu && chip.host_devices > 0;
+  target.linked_devices = by_host ? target.host_devices : target.num_devices / target.num_slices;
   return target;
+}
+
+void AotTarget::check_outer(const Mesh& mesh) const {
+  int64_t parts = 1;
+  for (const int64_t outer : mesh.outer()) parts *= outer;
+  const int64_t machines = num_devices / linked_devices;
+  if (machines % parts == 0 || parts % machines == 0) return;
+  const std::string_view kind = num_slices > 1 ? "slices" : "nodes";
+  throw Error(ErrorCode::mesh_mismatch, fmt::format("the mesh's outer part doesn't fit the machine's {}", kind))
+      .at("mesh.outer")
+      .got(fmt::format("mesh {}: {} parts", to_string(mesh), parts))
+      .expected(fmt::format("{}, as many as there are {}, or what divides it or is divided by it", machines, kind));
 }
 
 int64_t AotTarget::num_links() const {
@@ -221,32 +234,26 @@ KernelList AotMachine::kernels() const {
 
 const pjrt::Plugin& AotMachine::plugin() const { return backend_ ? *backend_->client().plugin() : topology_->plugin(); }
 
-pjrt::CompileOptions AotMachine::options(const Program& program) const {
-  if (program.num_devices != num_devices()) {
-    throw Error(ErrorCode::mesh_mismatch, "the program is for another number of devices than the machine has")
-        .got(std::to_string(program.num_devices))
-        .expected(fmt::format("{} ({})", num_devices(), device_kind()));
-  }
-  if (!backend_) return make_compile_options(program, setup_.compile_options, topology_->device_ids());
-  std::vector<int64_t> ids;
-  for (const pjrt::Device& device : backend_->client().devices()) ids.push_back(device.id);
-  return make_compile_options(program, backend_->default_flags(), std::move(ids));
-}
-
-SavedProgram::Key AotMachine::key(const Program& program) const {
-  const pjrt::ApiVersion version = plugin().api_version();
-  return {sha256_hex(program.text), sha256_hex(pjrt::serialize(options(program))),
-          fmt::format("{} API {}.{}", plugin().fingerprint().value(), version.major, version.minor),
-          fmt::format("{} x {}", num_devices(), device_kind())};
-}
-
-AotResult AotMachine::compile(const Mesh& mesh, const Program& program, bool save) const {
+pjrt::CompileOptions AotMachine::options(const Mesh& mesh, const Program& program) const {
   validate(program, mesh);
   if (mesh.num_devices() != num_devices()) {
     throw Error(ErrorCode::mesh_mismatch, "the mesh does not fit the machine to compile for")
         .got(fmt::format("mesh {} = {} devices", to_string(mesh), mesh.num_devices()))
         .expected(fmt::format("{} ({})", num_devices(), device_kind()));
   }
+  if (backend_) return make_compile_options(program, backend_->default_flags(), mesh, backend_->device_ids());
+  return make_compile_options(program, setup_.compile_options, mesh, topology_->device_ids());
+}
+
+SavedProgram::Key AotMachine::key(const Mesh& mesh, const Program& program) const {
+  const pjrt::ApiVersion version = plugin().api_version();
+  return {sha256_hex(program.text), sha256_hex(pjrt::serialize(options(mesh, program))),
+          fmt::format("{} API {}.{}", plugin().fingerprint().value(), version.major, version.minor),
+          fmt::format("{} x {}", num_devices(), device_kind())};
+}
+
+AotResult AotMachine::compile(const Mesh& mesh, const Program& program, bool save) const {
+  const pjrt::CompileOptions options = this->options(mesh, program);
   AotResult result;
   result.device_kind = device_kind();
   const auto read = [&](const pjrt::CompiledProgram& compiled) {
@@ -254,16 +261,16 @@ AotResult AotMachine::compile(const Mesh& mesh, const Program& program, bool sav
     result.memory = compiled.memory_stats().value();
     if (Result<pjrt::HloModule> module = compiled.optimized_program()) result.optimized = std::move(module).value();
     if (Result<std::map<std::string, double>> cost = compiled.cost_analysis()) result.cost = *cost;
-    if (save) result.saved = SavedProgram{key(program), compiled.serialize().value()};
+    if (save) result.saved = SavedProgram{key(mesh, program), compiled.serialize().value()};
   };
   const double start = steady_seconds();
   if (backend_) {
-    const Result<pjrt::Executable> done = backend_->client().compile(program.text, options(program));
+    const Result<pjrt::Executable> done = backend_->client().compile(program.text, options);
     result.seconds = steady_seconds() - start;
     if (!done) throw at_ops(done.error(), program);
     read((*done).program());
   } else {
-    const Result<pjrt::CompiledProgram> done = topology_->compile(program.text, options(program));
+    const Result<pjrt::CompiledProgram> done = topology_->compile(program.text, options);
     result.seconds = steady_seconds() - start;
     if (!done) throw at_ops(done.error(), program);
     read(*done);

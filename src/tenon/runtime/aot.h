@@ -35,6 +35,9 @@ struct AotTarget {
 
   // Throws `invalid_argument`, or `unknown_name` with the chips there are.
   static AotTarget parse(std::string_view text, const ChipTable& chips = ChipTable::builtin());
+  // That the parts into which the mesh's outer part cuts the machine's devices are whole slices or nodes, or lie within
+  // one. Throws `mesh_mismatch`.
+  void check_outer(const Mesh& mesh) const;
   // Links of one device within a slice or host: two along each side of three or more, one along a side of two; of
   // chips that aren't TPUs 1.
   int64_t num_links() const;
@@ -72,8 +75,8 @@ class AotMachine {
   int compute_capability() const;
   // Own kernels that programs for it may call.
   KernelList kernels() const;
-  // What a program compiled for it is kept under. Throws `mesh_mismatch` when it is for another number of devices.
-  SavedProgram::Key key(const Program& program) const;
+  // What a program compiled for it is kept under. Throws as compile does before it compiles.
+  SavedProgram::Key key(const Mesh& mesh, const Program& program) const;
   // The mesh must have exactly num_devices(). Throws as validate(program, mesh) does, and `compile` with the compiler's
   // words and the module paths of the ops they are about. A program that isn't ours may crash the process: compile such
   // in a child. `save` keeps the compiled program in the result.
@@ -81,7 +84,7 @@ class AotMachine {
 
  private:
   AotMachine(AotTarget target, DeviceSetup setup) : target_(std::move(target)), setup_(std::move(setup)) {}
-  pjrt::CompileOptions options(const Program& program) const;
+  pjrt::CompileOptions options(const Mesh& mesh, const Program& program) const;
   AotTarget target_;
   DeviceSetup setup_;
   std::shared_ptr<const pjrt::Topology> topology_;

@@ -64,6 +64,22 @@ TEST(AotTarget, SaysWhatAHostHas) {
   EXPECT_THAT(told("cpuu:1"), HasSubstr("did you mean cpu?"));
 }
 
+TEST(AotTarget, TakesOuterPartsThatAreWholeNodesOrLieWithinOne) {
+  const auto check = [](const char* target, int64_t devices, int64_t parts) {
+    return error_of([&] { AotTarget::parse(target).check_outer(Mesh{{"fsdp", devices}, {"outer.fsdp", parts}}); });
+  };
+  for (const int64_t parts : {1, 2, 4, 8, 32}) EXPECT_FALSE(check("h100:4x8", 32, parts)) << parts;
+  for (const int64_t parts : {1, 2, 8}) EXPECT_FALSE(check("h100:8", 8, parts)) << parts;
+  EXPECT_FALSE(check("v5p:2x2x1*3", 12, 3));
+  const auto nodes = check("h100:3x4", 12, 2), slices = check("v5p:2x2x1*3", 12, 4);
+  ASSERT_TRUE(nodes && slices);
+  EXPECT_EQ(nodes->code(), ErrorCode::mesh_mismatch);
+  EXPECT_EQ(nodes->path(), "mesh.outer");
+  EXPECT_THAT(nodes->what(),
+              HasSubstr("got mesh fsdp=12,outer.fsdp=2: 2 parts, expected 3, as many as there are nodes"));
+  EXPECT_THAT(slices->what(), HasSubstr("expected 3, as many as there are slices"));
+}
+
 TEST(AotTarget, HasFewerSlicesThanEndTheCompiler) {
   EXPECT_EQ(AotTarget::parse("v5p:2x2x1*511").num_devices, 4 * 511);
   const auto error = error_of([] { AotTarget::parse("v5p:2x2x1*512"); });
@@ -215,7 +231,8 @@ TEST(Aot, SlowHostOffloadOnGpus) {
 TEST(Aot, CompilesForTheCpu) {
   if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
   const AotMachine machine = AotMachine::open(AotTarget::parse("cpu:4"));
-  const AotResult result = machine.compile(Mesh{{"fsdp", 2}, {"model", 2}}, step(), true);
+  const Mesh mesh{{"fsdp", 2}, {"model", 2}};
+  const AotResult result = machine.compile(mesh, step(), true);
   expect_sharded(result);
   ASSERT_TRUE(result.optimized.has_value());
   const pjrt::HloComputation& entry = result.optimized->computations[result.optimized->entry];
@@ -226,11 +243,14 @@ TEST(Aot, CompilesForTheCpu) {
   EXPECT_EQ(arguments, result.memory.argument);
   const std::string path = ::testing::TempDir() + "/aot_program";
   ASSERT_TRUE(result.saved->write(path).ok());
-  EXPECT_EQ(SavedProgram::read(path, machine.key(step())).value().bytes, result.saved->bytes);
+  EXPECT_EQ(SavedProgram::read(path, machine.key(mesh, step())).value().bytes, result.saved->bytes);
   Program other = step();
   other.compile_options["xla_cpu_enable_fast_math"] = "true";
-  EXPECT_EQ(SavedProgram::read(path, machine.key(other)).error().code(), ErrorCode::incompatible);
-  const auto other_machine = error_of([&] { AotMachine::open(AotTarget::parse("cpu:2")).key(step()); });
+  EXPECT_EQ(SavedProgram::read(path, machine.key(mesh, other)).error().code(), ErrorCode::incompatible);
+  // The text is the same, but its devices are in another order.
+  const Mesh outer{{"fsdp", 2}, {"model", 2}, {"outer.model", 2}};
+  EXPECT_EQ(SavedProgram::read(path, machine.key(outer, step())).error().code(), ErrorCode::incompatible);
+  const auto other_machine = error_of([&] { AotMachine::open(AotTarget::parse("cpu:2")).key(mesh, step()); });
   ASSERT_TRUE(other_machine);
   EXPECT_EQ(other_machine->code(), ErrorCode::mesh_mismatch);
 }

@@ -7,17 +7,6 @@
 #include "tenon/runtime/block_copy.h"
 
 namespace tenon {
-namespace {
-
-void check_devices(const Backend& backend, const Mesh& mesh) {
-  if (mesh.num_devices() <= backend.num_devices()) return;
-  throw Error(ErrorCode::mesh_mismatch, "the mesh has more devices than the platform")
-      .got(fmt::format("mesh {} = {} devices", to_string(mesh), mesh.num_devices()))
-      .expected(fmt::format("at most {} on {}", backend.num_devices(), backend.platform()));
-}
-
-}  // namespace
-
 const Array::State& Array::state() const {
   if (state_ == nullptr) throw Error(ErrorCode::wrong_context, "an empty Array has no contents");
   return *state_;
@@ -63,7 +52,7 @@ Array Array::from_literal(std::shared_ptr<const Backend> backend, const Mesh& me
 
 Array Array::from_blocks(std::shared_ptr<const Backend> backend, const Mesh& mesh, const PartitionSpec& spec,
                          TensorType type, const BlockSource& block, MemoryKind memory) {
-  check_devices(*backend, mesh);
+  backend->check_devices(mesh);
   const PartitionSpec normal = mesh.normalize(spec, type.rank());
   const TensorType shard_type{type.dtype, mesh.shard_dims(type.dims, normal)};
   std::map<int64_t, std::vector<int64_t>> holders;  // by the first
@@ -72,8 +61,8 @@ Array Array::from_blocks(std::shared_ptr<const Backend> backend, const Mesh& mes
   for (const auto& [first, devices] : holders) {
     const std::span<const std::byte> bytes = block(mesh.slice(type.dims, normal, first));
     for (const int64_t device : devices) {
-      const auto i = static_cast<size_t>(device);
-      buffers[i] = backend->client().copy_from_host(shard_type, bytes, backend->client().devices()[i], memory).value();
+      const pjrt::Device& to = backend->client().devices()[static_cast<size_t>(mesh.physical_device(device))];
+      buffers[static_cast<size_t>(device)] = backend->client().copy_from_host(shard_type, bytes, to, memory).value();
     }
   }
   return from_buffers(std::move(backend), mesh, normal, std::move(type), std::move(buffers), memory);

@@ -109,6 +109,19 @@ Backend::Backend(std::string platform, std::shared_ptr<const pjrt::Client> clien
   take_kernels();
 }
 
+std::vector<int64_t> Backend::device_ids() const {
+  std::vector<int64_t> ids;
+  for (const pjrt::Device& device : client_->devices()) ids.push_back(device.id);
+  return ids;
+}
+
+void Backend::check_devices(const Mesh& mesh) const {
+  if (mesh.num_devices() <= num_devices()) return;
+  throw Error(ErrorCode::mesh_mismatch, "the mesh has more devices than the platform")
+      .got(fmt::format("mesh {} = {} devices", to_string(mesh), mesh.num_devices()))
+      .expected(fmt::format("at most {} on {}", num_devices(), platform()));
+}
+
 // A plugin that can't run own kernels goes without, unless some were asked for.
 void Backend::take_kernels() {
   const DeviceSetup none, &setup = chip_ ? chip_->setup : none;

@@ -6,7 +6,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "tenon/base/mesh.h"
 #include "tenon/kernels/kernels.h"
 #include "tenon/pjrt/client.h"
 
@@ -28,6 +30,10 @@ class Backend {
   // "cpu", "cuda", "tpu", "rocm", or what a description says.
   const std::string& platform() const { return platform_; }
   int64_t num_devices() const { return static_cast<int64_t>(client_->devices().size()); }
+  // In the order of the client's devices.
+  std::vector<int64_t> device_ids() const;
+  // Throws `mesh_mismatch` when the mesh has more devices than there are.
+  void check_devices(const Mesh& mesh) const;
   // The kind of the first device: "cpu", "NVIDIA H200".
   const std::string& device_kind() const { return client_->devices().front().kind; }
   const pjrt::Client& client() const { return *client_; }

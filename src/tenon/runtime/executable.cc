@@ -12,17 +12,6 @@
 namespace tenon {
 namespace {
 
-std::vector<int64_t> device_ids(const Backend& backend, const Mesh& mesh) {
-  if (mesh.num_devices() > backend.num_devices()) {
-    throw Error(ErrorCode::mesh_mismatch, "the mesh has more devices than the platform")
-        .got(fmt::format("mesh {} = {} devices", to_string(mesh), mesh.num_devices()))
-        .expected(fmt::format("at most {} on {}", backend.num_devices(), backend.platform()));
-  }
-  std::vector<int64_t> ids;
-  for (int64_t d = 0; d < mesh.num_devices(); ++d) ids.push_back(backend.client().devices()[static_cast<size_t>(d)].id);
-  return ids;
-}
-
 // That the devices have every memory the program uses.
 void check_memories(const Backend& backend, const Program& program) {
   for (size_t i = 0; i < program.arg_memory.size(); ++i) {
@@ -157,9 +146,10 @@ std::vector<Array> Executable::operator()(std::span<const Array> args) const {
 Executable compile(std::shared_ptr<const Backend> backend, const Mesh& mesh, Program program,
                    const CompileCache* cache) {
   validate(program, mesh);
+  backend->check_devices(mesh);
   check_memories(*backend, program);
   const pjrt::CompileOptions options =
-      make_compile_options(program, backend->default_flags(), device_ids(*backend, mesh));
+      make_compile_options(program, backend->default_flags(), mesh, backend->device_ids());
   const double start = steady_seconds();
   std::string key;
   if (cache != nullptr) key = compile_cache_key(*backend, program.text, options).value();

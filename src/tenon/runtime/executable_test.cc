@@ -117,6 +117,20 @@ TEST_F(OnCpu, OneDevice) {
   EXPECT_FALSE(program.cache_hit());
 }
 
+// The same program and numbers on other devices: the plugin refuses buffers that lie on others than it was compiled
+// for.
+TEST_F(OnCpu, AnOuterPartChangesDevicesAlone) {
+  const Mesh outer{{"fsdp", 2}, {"model", 2}, {"outer.model", 2}};
+  const Literal x = iota({8, 16}), w = iota({16, 32}, 0.25);
+  const Array ax = Array::from_literal(cpu(4), outer, {"fsdp"}, x);
+  const Array aw = Array::from_literal(cpu(4), outer, {"fsdp", "model"}, w);
+  const Error other = error_of([&] { compile(cpu(4), kMesh, sharded_matmul())(std::vector<Array>{ax, aw}); });
+  EXPECT_THAT(other.what(), AllOf(HasSubstr("argument 0 (x)"), HasSubstr("outer.model=2")));
+  const std::vector<Array> out = compile(cpu(4), outer, sharded_matmul())(std::vector<Array>{ax, aw});
+  EXPECT_THAT(out[0].to_literal().to_doubles(), Pointwise(DoubleNear(1e-3), matmul(x, w)));
+  for (int64_t i = 0; i < w.size(); ++i) ASSERT_EQ(out[1].to_literal().as_double(i), 2 * w.as_double(i));
+}
+
 TEST_F(OnCpu, ShardedMatmulOnFourDevices) {
   const Executable program = compile(cpu(4), kMesh, sharded_matmul());
   const Literal x = iota({8, 16}), w = iota({16, 32}, 0.25);

@@ -85,9 +85,12 @@ bool uses_host_memory(const Program& program) {
 }
 
 pjrt::CompileOptions make_compile_options(const Program& program,
-                                          const std::map<std::string, std::string>& default_flags,
-                                          std::vector<int64_t> device_ids) {
-  pjrt::CompileOptions result{program.num_devices, std::move(device_ids), program.compile_options};
+                                          const std::map<std::string, std::string>& default_flags, const Mesh& mesh,
+                                          const std::vector<int64_t>& device_ids) {
+  pjrt::CompileOptions result{program.num_devices, {}, program.compile_options};
+  for (int64_t d = 0; d < mesh.num_devices(); ++d) {
+    result.device_ids.push_back(device_ids.at(static_cast<size_t>(mesh.physical_device(d))));
+  }
   result.flags.insert(default_flags.begin(), default_flags.end());
   return result;
 }

@@ -48,9 +48,10 @@ Error at_ops(Error error, const Program& program);
 void validate(const Program& program, const Mesh& mesh);
 // Whether it keeps values in host memory while it runs.
 bool uses_host_memory(const Program& program);
-// What the plugin gets: the program's flags over `default_flags`. `device_ids` in mesh order.
+// What the plugin gets: the program's flags over `default_flags`, and the devices of the mesh. `device_ids`: of the
+// machine's devices in the machine's order, at least as many as the mesh has.
 pjrt::CompileOptions make_compile_options(const Program& program,
-                                          const std::map<std::string, std::string>& default_flags,
-                                          std::vector<int64_t> device_ids);
+                                          const std::map<std::string, std::string>& default_flags, const Mesh& mesh,
+                                          const std::vector<int64_t>& device_ids);
 
 }  // namespace tenon

@@ -72,8 +72,17 @@ TEST(MeshConfig, ResolvesTheFreeAxis) {
   c.model = 2;
   EXPECT_EQ(c.resolve(4), (Mesh{{"fsdp", 2}, {"model", 2}}));
   EXPECT_THROW(c.resolve(6), Error);
-  const MeshConfig outer{.pipeline = 2, .data = 1, .seq = 2};
-  EXPECT_EQ(outer.resolve(4), (Mesh{{"pipeline", 2}, {"seq", 2}}));
+  const MeshConfig fixed{.pipeline = 2, .data = 1, .seq = 2};
+  EXPECT_EQ(fixed.resolve(4), (Mesh{{"pipeline", 2}, {"seq", 2}}));
+}
+
+TEST(MeshConfig, HasAnOuterPart) {
+  MeshConfig c{.fsdp = 4, .outer = OuterMesh{.data = 2, .fsdp = 2}};
+  const Mesh mesh{{"data", 2}, {"fsdp", 4}, {"outer.data", 2}, {"outer.fsdp", 2}};
+  EXPECT_EQ(c.resolve(8), mesh);
+  EXPECT_EQ(MeshConfig::of(mesh).resolve(8), mesh);
+  EXPECT_FALSE(MeshConfig::of(Mesh{{"fsdp", 4}}).outer.has_value());
+  EXPECT_THROW(c.resolve(12), Error) << "data is 3, which 2 doesn't divide";
 }
 
 TEST(StopSignal, NotesTheFirstAndPutsBackTheOldHandler) {

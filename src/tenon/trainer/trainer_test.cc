@@ -92,11 +92,13 @@ TEST_F(RunTest, FourDevicesResumeOnOneAndBack) {
   Trainer::Config four = config(5);
   four.mesh.fsdp = 2;
   four.mesh.model = 2;
+  four.mesh.outer = OuterMesh{.model = 2};  // files know nothing of it
   run("run", four, 4);
   Trainer::Config one = config(10);
   run("run", one, 1);
   EXPECT_THAT(output_, HasSubstr("(step 5)"));
   four.max_steps = 15;
+  four.mesh.outer.reset();
   run("run", four, 4);
   EXPECT_THAT(output_, HasSubstr("(step 10)"));
   run("plain", config(15), 1);

@@ -1,6 +1,8 @@
 #include "tenon/tune/analysis.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "tenon/data/dataset.h"
@@ -33,6 +35,20 @@ double dtype_share(const Trainer::Config& config) {
   return static_cast<double>(byte_size(dtype)) / static_cast<double>(byte_size(DType::f32));
 }
 
+// How many of the machine's devices, one behind another, hold all those that differ along the axis alone.
+int64_t reach(const Mesh& mesh, std::string_view axis) {
+  const auto at = static_cast<size_t>(std::find(kMeshAxes.begin(), kMeshAxes.end(), axis) - kMeshAxes.begin());
+  int64_t inner = 1, outer = 1, all_inner = 1;
+  for (size_t a = 0; a < kMeshAxes.size(); ++a) {
+    const int64_t size = mesh.sizes()[a] / mesh.outer()[a];
+    all_inner *= size;
+    if (a < at) continue;
+    inner *= size;
+    outer *= mesh.outer()[a];
+  }
+  return mesh.outer()[at] > 1 ? outer * all_inner : inner;
+}
+
 // What each device sends for the mesh's sake: by fast links where all that differ along an axis are linked.
 struct Sent {
   double links = 0, network = 0;
@@ -50,13 +66,7 @@ Sent sent_by(const Trainer::Config& config, const Mesh& mesh, double parameter_b
        {"model", 4 * sums * 2 * (1 - 1 / size("model"))}}};
   Sent out;
   for (const auto& [axis, bytes] : by_axis) {
-    // Devices that differ along an axis are as far apart as it and those inside it are large.
-    int64_t span = 1;
-    for (size_t a = kMeshAxes.size(); a-- > 0;) {
-      span *= mesh.sizes()[a];
-      if (kMeshAxes[a] == axis) break;
-    }
-    (span <= linked ? out.links : out.network) += bytes;
+    (reach(mesh, axis) <= linked ? out.links : out.network) += bytes;
   }
   return out;
 }
@@ -67,6 +77,7 @@ Analysis analyze(const StepReport& traced, const Trainer::Config& config, const 
                  const MachineSpeeds& speeds) {
   Analysis out;
   out.program = traced.program_hash;
+  if (traced.mesh.outer() != Mesh::kOnes) out.program += " on " + to_string(traced.mesh);
   const Stack layers = stack_of(config, traced.mesh);
   const double kept = layers.count * layers.stream_bytes / static_cast<double>(traced.mesh.size("model"));
   out.least_bytes = traced.bytes() + static_cast<int64_t>(kept);

@@ -10,7 +10,7 @@ namespace tenon {
 
 // From the traced program and the config alone.
 struct Analysis {
-  std::string program;  // sha256 of its text
+  std::string program;  // sha256 of its text; with the mesh where that has an outer part
   int64_t least_bytes =
       0;                  // on one device: the arguments, and the inputs of layers, which are kept whatever the policy
   double at_least_s = 0;  // of products, and of reading the arguments once

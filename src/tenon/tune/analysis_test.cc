@@ -54,6 +54,8 @@ TEST(Analysis, AStepTakesAtLeastItsProductsAndItsArguments) {
   // Gradients are summed over 8: 2 x 1000 x 7 / 8 bytes are sent.
   EXPECT_DOUBLE_EQ(a.guess_s, 1 + 1750 / 1e4);
   EXPECT_EQ(a.program, "p");
+  const Mesh outer{{"data", 8}, {"outer.data", 2}};
+  EXPECT_EQ(analyze(traced(outer), config(1), target, fast).program, "p on data=8,outer.data=2");
 }
 
 TEST(Analysis, LayersKeepTheirInputs) {
@@ -76,6 +78,10 @@ TEST(Analysis, WhatAMeshMoves) {
   for (const int64_t accumulation : {1, 4}) {
     EXPECT_NEAR(moved(Mesh{{"model", 2}}, accumulation, "h100:2"), 4 * 2 * 32768 * 2 * 0.5 / 1e4, 1e-9);
   }
+  // fsdp between two hosts, data and model within: the network carries what fsdp moves alone.
+  const Mesh outer{{"data", 2}, {"fsdp", 4}, {"model", 2}, {"outer.fsdp", 2}};
+  EXPECT_NEAR(moved(outer, 1, "h100:2x8"), 3 * 3000 / 1e3 + (2 * 1000 * 0.5 + 4 * 2 * (32768 / 8) * 2 * 0.5) / 1e4,
+              1e-9);
   // Between hosts of 8 the network carries it; within them links do.
   EXPECT_NEAR(moved(Mesh{{"data", 2}, {"fsdp", 8}}, 1, "h100:2x8"), 3 * 7000 / 1e4 + 2 * 1000 * 0.5 / 1e3, 1e-9);
 }

@@ -176,9 +176,8 @@ class Search {
 
   static void require_as_searched(const TuneRow& row, const Trainer::Config& config) {
     if (!row.candidate) return;
-    const auto& [pipeline, data, expert, fsdp, seq, model] = config.mesh;
-    const Mesh::Sizes sizes{pipeline, data, expert, fsdp, seq, model};
-    if (sizes == row.candidate->mesh.sizes() && config.accumulation == row.candidate->accumulation) return;
+    const bool same_mesh = config.mesh == MeshConfig::of(row.candidate->mesh);
+    if (same_mesh && config.accumulation == row.candidate->accumulation) return;
     throw Error(ErrorCode::incompatible, "--set, --modify or --also takes back what a mesh rule says")
         .at(row.label)
         .hint("leave out what sets the mesh or accumulation");

@@ -10,6 +10,7 @@ namespace tenon {
 
 // A mesh as an attribute "mesh": its sizes.
 Dims mesh_dims(const Mesh& mesh);
+// Without its outer part, which is no part of a program.
 Mesh mesh_from(const Attrs& attrs);
 
 // Devices that differ only along `axes`, in row-major order of these, the last fastest.

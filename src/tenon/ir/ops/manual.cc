@@ -88,7 +88,7 @@ std::string specs_text(const Specs& specs, const std::vector<TensorType>& arrays
 void print(HloWriter& w, const OpInfo& op) {
   const ManualAxes axes = axes_of(op.attrs);
   const Mesh mesh = w.mesh() == nullptr ? Mesh() : *w.mesh();
-  if (mesh != axes.mesh) {
+  if (mesh.sizes() != axes.mesh.sizes()) {
     throw Error(ErrorCode::mesh_mismatch, "a manual region was traced for another mesh")
         .at(std::string(w.trace().path_of(op)))
         .got(to_string(axes.mesh))
