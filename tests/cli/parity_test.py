@@ -13,10 +13,11 @@ class Parity(CommandTest):
         return done
 
     def test_agrees(self):
-        done = self.parity("--mesh", "fsdp=2,model=2", "--mesh", "data=2,accumulation=2", "--json")
+        meshes = ["fsdp=2,model=2", "data=2,accumulation=2", "fsdp=2,model=2,outer.model=2"]
+        done = self.parity(*[word for mesh in meshes for word in ("--mesh", mesh)], "--json")
         report = json.loads(done.stdout)
         self.assertTrue(report["agrees"])
-        self.assertEqual([mesh["mesh"] for mesh in report["meshes"]], ["fsdp=2,model=2", "data=2,accumulation=2"])
+        self.assertEqual([mesh["mesh"] for mesh in report["meshes"]], meshes)
         for mesh in report["meshes"]:
             self.assertTrue(mesh["same_weights"])
             self.assertEqual(len(mesh["losses"]), 3)
@@ -31,6 +32,7 @@ class Parity(CommandTest):
         for mesh, words in (
             ("fsdp=8", "at most 4"),
             ("fsdq=2", "did you mean fsdp"),
+            ("fsdp=4,outer.fsdp=3", "mesh.outer.fsdp"),
             ("fsdp=3,data=-1", "does not divide 4 devices"),
             ("fsdp", "fsdp=4,model=2"),
             ("pipeline=2", 'form = "pipeline"'),

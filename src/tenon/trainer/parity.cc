@@ -9,13 +9,14 @@
 #include "tenon/base/json.h"
 #include "tenon/base/text.h"
 #include "tenon/config/validate.h"
+#include "tenon/trainer/parity_limits.h"
 #include "tenon/trainer/trace_step.h"
 #include "tenon/trainer/train_session.h"
 
 namespace tenon {
 namespace {
 
-constexpr std::string_view kAccumulation = "accumulation";
+constexpr std::string_view kAccumulation = "accumulation", kOuter = "outer.";
 
 std::string name_of(const Mesh& mesh, const std::optional<int64_t>& accumulation) {
   const std::string axes = to_string(mesh);
@@ -25,13 +26,29 @@ std::string name_of(const Mesh& mesh, const std::optional<int64_t>& accumulation
 // A mesh of at most `num_devices` devices; -1 takes what is left.
 Mesh resolve(const ParityMesh& wanted, int64_t num_devices) {
   const bool open = std::find(wanted.sizes.begin(), wanted.sizes.end(), -1) != wanted.sizes.end();
-  const Mesh mesh = open ? Mesh::resolve(wanted.sizes, num_devices) : Mesh(wanted.sizes);
+  const Mesh mesh = open ? Mesh::resolve(wanted.sizes, num_devices, wanted.outer) : Mesh(wanted.sizes, wanted.outer);
   if (mesh.num_devices() <= num_devices) return mesh;
   throw Error(ErrorCode::mesh_mismatch, "the mesh has more devices than there are")
       .at("--mesh")
       .got(fmt::format("{} = {} devices", to_string(mesh), mesh.num_devices()))
       .expected(fmt::format("at most {}", num_devices))
       .hint(fmt::format("choose --platform cpu:{}", mesh.num_devices()));
+}
+
+std::vector<std::string> names_in_meshes() {
+  std::vector<std::string> out(kMeshAxes.begin(), kMeshAxes.end());
+  out.emplace_back(kAccumulation);
+  for (const std::string_view axis : kMeshAxes) out.push_back(fmt::format("{}{}", kOuter, axis));
+  return out;
+}
+
+// What `name` sets; null where it names nothing.
+int64_t* size_named(ParityMesh& mesh, std::string_view name) {
+  if (name == kAccumulation) return &mesh.accumulation.emplace();
+  const bool outer = name.starts_with(kOuter);
+  const auto* axis = std::find(kMeshAxes.begin(), kMeshAxes.end(), outer ? name.substr(kOuter.size()) : name);
+  if (axis == kMeshAxes.end()) return nullptr;
+  return &(outer ? mesh.outer : mesh.sizes)[static_cast<size_t>(axis - kMeshAxes.begin())];
 }
 
 struct Trained {
@@ -46,8 +63,7 @@ class ParityCheck {
 
   Trained train(const Mesh& mesh, const std::optional<int64_t>& accumulation) const {
     Trainer::Config config = trainer_.config();
-    const auto& [pipeline, data, expert, fsdp, seq, model] = mesh.sizes();
-    config.mesh = {pipeline, data, expert, fsdp, seq, model};
+    config.mesh = MeshConfig::of(mesh);
     config.accumulation = accumulation.value_or(config.accumulation);
     const StepSettings step = step_settings(config, mesh.num_devices(), backend_->kernels());
     TrainSession session(trainer_.model(), trainer_.learner(), {backend_, step, config.seed, options_.cache});
@@ -98,29 +114,24 @@ Result<ParityMesh> parse_parity_mesh(std::string_view text) {
   for (const std::string& part : split(text, ',')) {
     const size_t at = part.find('=');
     const std::string name = part.substr(0, at);
-    const Result<int64_t> size = at == std::string::npos ? Result<int64_t>(Error(ErrorCode::invalid_argument, ""))
-                                                         : parse_int(std::string_view(part).substr(at + 1));
-    const auto axis = std::find(kMeshAxes.begin(), kMeshAxes.end(), name);
-    if (axis == kMeshAxes.end() && name != kAccumulation) {
-      std::vector<std::string> known(kMeshAxes.begin(), kMeshAxes.end());
-      known.emplace_back(kAccumulation);
+    int64_t* target = size_named(out, name);
+    if (target == nullptr) {
+      const std::vector<std::string> known = names_in_meshes();
       return Error(ErrorCode::unknown_name, "no mesh axis is called so")
           .got(quote_text(name))
           .expected(join(known, ", "))
           .hint(did_you_mean(name, known));
     }
-    const bool open = size.ok() && *size == -1 && name != kAccumulation;
-    if (!size.ok() || (*size < 1 && !open) || std::find(seen.begin(), seen.end(), name) != seen.end()) {
+    const Result<int64_t> size = parse_int(at == std::string::npos ? "" : std::string_view(part).substr(at + 1));
+    const bool is_axis = std::find(kMeshAxes.begin(), kMeshAxes.end(), name) != kMeshAxes.end();
+    const bool fits = size.ok() && (*size >= 1 || (*size == -1 && is_axis));
+    if (!fits || std::find(seen.begin(), seen.end(), name) != seen.end()) {
       return Error(ErrorCode::invalid_argument, "not a mesh")
           .got(quote_text(text))
           .expected("axes with their sizes, each once, as fsdp=4,model=2");
     }
     seen.push_back(name);
-    if (name == kAccumulation) {
-      out.accumulation = *size;
-    } else {
-      out.sizes[static_cast<size_t>(axis - kMeshAxes.begin())] = *size;
-    }
+    *target = *size;
   }
   return out;
 }
@@ -143,7 +154,7 @@ ParityReport check_parity(const Trainer::Config& config, std::shared_ptr<const B
     return result;
   };
   const Trained one = check.train(Mesh(), {});
-  ParityReport report{options.tolerance, one.losses, {}};
+  ParityReport report{options.tolerance, one.losses, {}, parity_limits(config)};
   add(compare(to_string(Mesh()), one, one));
   for (size_t i = 0; i < meshes.size(); ++i) {
     const std::optional<int64_t>& accumulation = options.meshes[i].accumulation;
@@ -170,6 +181,9 @@ std::string format_parity(const ParityReport& report) {
     out += fmt::format("{:<{}}  {:>17}  {:>12.7f}  {:>18.2e}  {}\n", r.mesh, width, weights, r.losses.back(), r.largest,
                        r.agrees(report.tolerance) ? "agrees" : "DIFFERS");
   }
+  if (!report.agrees()) {
+    for (const std::string& limit : report.limits) out += fmt::format("may differ by {}\n", limit);
+  }
   return out;
 }
 
@@ -188,6 +202,7 @@ std::string parity_json(const ParityReport& report) {
   const Json out = Json::Object{{"agrees", report.agrees()},
                                 {"tolerance", report.tolerance},
                                 {"losses", list(report.losses)},
+                                {"limits", list(report.limits)},
                                 {"meshes", std::move(meshes)}};
   return out.text({.indent = 2}) + "\n";
 }

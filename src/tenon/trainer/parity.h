@@ -19,10 +19,11 @@ namespace tenon {
 
 // A way to spread a run: over a mesh, and over microbatches (empty: as many as the config says).
 struct ParityMesh {
-  Mesh::Sizes sizes = {1, 1, 1, 1, 1, 1};  // in the order of kMeshAxes; one may be -1
+  Mesh::Sizes sizes = Mesh::kOnes;  // in the order of kMeshAxes; one may be -1
+  Mesh::Sizes outer = Mesh::kOnes;
   std::optional<int64_t> accumulation = {};
 };
-// "fsdp=4,model=2", "data=-1,accumulation=4": axes that aren't named have size 1.
+// "fsdp=4,model=2", "data=-1,accumulation=4", "fsdp=4,outer.fsdp=2": axes that aren't named have size 1.
 Result<ParityMesh> parse_parity_mesh(std::string_view text);
 
 struct ParityOptions {
@@ -45,6 +46,7 @@ struct ParityReport {
   double tolerance = 0;
   std::vector<double> losses;  // of one device
   std::vector<ParityResult> results;
+  std::vector<std::string> limits = {};  // parity_limits of the config
   bool agrees() const;
 };
 
@@ -55,9 +57,10 @@ struct ParityReport {
 ParityReport check_parity(const Trainer::Config& config, std::shared_ptr<const Backend> backend,
                           const ParityOptions& options, const std::function<void(const ParityResult&)>& progress = {});
 
-// A table: one row for each mesh.
+// A table: one row for each mesh. Where one differs, what may be why.
 std::string format_parity(const ParityReport& report);
-// {"agrees": …, "tolerance": …, "losses": […], "meshes": [{"mesh": …, "same_weights": …, "losses": …, …}]}.
+// {"agrees": …, "tolerance": …, "losses": […], "limits": […], "meshes": [{"mesh": …, "same_weights": …, "losses": …,
+// …}]}.
 std::string parity_json(const ParityReport& report);
 
 }  // namespace tenon

@@ -1,6 +1,7 @@
 // One device and many: the same initial weights, the same losses.
 #include "tenon/trainer/parity.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <limits>
@@ -129,6 +130,11 @@ TEST_F(Parity, RingInZigzagOrder) {
   expect_parity(with(language_run({}), {ContextParallel{}}), {"seq=2,model=2,accumulation=2"}, 2);
 }
 
+// Devices in another order, sharding, ring and all.
+TEST_F(Parity, AxesBetweenNodes) {
+  expect_parity(with(language_run({}), {ContextParallel{}}), {"fsdp=2,seq=2,model=2,outer.seq=2"}, 2);
+}
+
 // Everything, with a vocabulary that no axis divides: 4,099 over up to 8 devices.
 constexpr Sizes kLarge{4099, 8, 16, 32};
 
@@ -140,9 +146,25 @@ TEST_F(Parity, SlowEveryAxis) {
   expect_parity(all_heads, {"model=8"});
 }
 
+TEST_F(Parity, SlowOuterAxes) {
+  expect_parity(language_run(kLarge), {"data=2,fsdp=4,outer.fsdp=2", "fsdp=4,model=2,outer.model=2",
+                                       "data=2,fsdp=2,model=2,outer.data=2,outer.model=2"});
+  expect_parity(mixture_run(kLarge, CapacityDispatch::Config{}), {"data=2,expert=4,outer.expert=2"});
+  expect_parity(piped(language_run(kLarge), {.microbatches = 4}), {"pipeline=2,fsdp=4,outer.fsdp=2"});
+}
+
+// 16 examples as devices x microbatches x rows of a microbatch on a device: every way to write them so.
 TEST_F(Parity, SlowEveryFactorizationOfTheBatch) {
-  expect_parity(language_run(kLarge), {"accumulation=16", "data=2,accumulation=8", "fsdp=4,accumulation=4",
-                                       "data=2,fsdp=4,accumulation=2", "fsdp=2,model=2,seq=2,accumulation=8"});
+  Sizes s = kLarge;
+  s.vocab = 37;
+  std::vector<std::string> meshes;
+  for (const std::string mesh : {"", "data=2,", "data=2,fsdp=2,", "data=2,expert=2,fsdp=2,", "fsdp=2,model=2,seq=2,"}) {
+    const Mesh split = Mesh(parse_parity_mesh(mesh + "accumulation=1").value().sizes);
+    const int64_t rows = s.batch / split.shards({"data", "expert", "fsdp"});
+    for (int64_t n = 1; n <= rows; n *= 2) meshes.push_back(fmt::format("{}accumulation={}", mesh, n));
+  }
+  EXPECT_EQ(meshes.size(), 5U + 4U + 3U + 2U + 4U);
+  expect_parity(language_run(s), meshes, 3);
 }
 
 TEST_F(Parity, SlowContextParallel) {
@@ -195,18 +217,30 @@ TEST_F(Parity, SlowOneForwardOneBackward) {
 
 // ── a difference is seen, and mistakes are told ──
 
+// Dropout: the same draws on any mesh, but microbatches draw on their own.
 TEST_F(Parity, SlowDifferencesAreSeen) {
   Trainer::Config c = language_run({});
-  // Dropout: microbatches draw on their own.
   DropoutResidual::Config residual;
   residual.rate = 0.3;
   c.model.as<CausalLm>().decoder.as<Decoder>().pattern[0].as<DecoderLayer>().residual = residual;
+  expect_parity(c, {"fsdp=2,model=2"}, 2);
   const ParityReport report = run(c, {"accumulation=2"}, 2);
   EXPECT_FALSE(report.agrees());
   ASSERT_EQ(report.results.size(), 1U);
   EXPECT_TRUE(report.results[0].other_weights.empty());
   EXPECT_GT(report.results[0].largest, 1e-5);
   EXPECT_EQ(report.results[0].differences.size(), 2U);
+  EXPECT_THAT(format_parity(report), HasSubstr("may differ by draws: each microbatch has its own"));
+}
+
+// The last digit of bf16 is 2^-8 of a number.
+TEST_F(Parity, SlowBf16DiffersInItsLastDigit) {
+  Trainer::Config c = language_run({});
+  c.model->compute_dtype = DType::bf16;
+  const ParityReport report = run(c, {"fsdp=2,model=2"}, 2);
+  EXPECT_FALSE(report.agrees());
+  EXPECT_LT(report.results.at(0).largest, 1.0 / 256);
+  EXPECT_THAT(format_parity(report), HasSubstr("compare in f32 (model.compute_dtype)"));
 }
 
 TEST(ParityReport, TellsWhatDiffers) {
@@ -221,6 +255,10 @@ TEST(ParityReport, TellsWhatDiffers) {
   EXPECT_THAT(table, HasSubstr("agrees\n"));
   EXPECT_THAT(table, HasSubstr("1 arrays differ"));
   EXPECT_THAT(table, HasSubstr("DIFFERS\n"));
+  report.limits = {"draws"};
+  EXPECT_THAT(format_parity(report), HasSubstr("\nmay differ by draws\n"));
+  report.results.resize(1);
+  EXPECT_THAT(format_parity(report), testing::Not(HasSubstr("may differ")));
   EXPECT_THAT(json, HasSubstr("\"agrees\": false"));
   EXPECT_THAT(json, HasSubstr("\"embedding.weight\""));
 }
@@ -261,10 +299,14 @@ TEST(ParityMesh, IsReadFromText) {
   const ParityMesh mesh = parse_parity_mesh("fsdp=4,model=-1,accumulation=2").value();
   EXPECT_EQ(mesh.sizes, (Mesh::Sizes{1, 1, 1, 4, 1, -1}));
   EXPECT_EQ(mesh.accumulation, 2);
+  EXPECT_EQ(mesh.outer, Mesh::kOnes);
+  EXPECT_EQ(parse_parity_mesh("fsdp=4,outer.fsdp=2").value().outer, (Mesh::Sizes{1, 1, 1, 2, 1, 1}));
+  EXPECT_THAT(parse_parity_mesh("outer.fsdq=2").error().hint(), HasSubstr("outer.fsdp"));
   const Error unknown = parse_parity_mesh("fsdq=2").error();
   EXPECT_EQ(unknown.code(), ErrorCode::unknown_name);
   EXPECT_THAT(unknown.hint(), HasSubstr("fsdp"));
-  for (const char* text : {"", "fsdp", "fsdp=", "fsdp=0", "fsdp=-2", "fsdp=2,fsdp=2", "accumulation=-1", "fsdp=x"}) {
+  for (const char* text : {"", "fsdp", "fsdp=", "fsdp=0", "fsdp=-2", "fsdp=2,fsdp=2", "accumulation=-1", "fsdp=x",
+                           "fsdp=2,outer.fsdp=-1"}) {
     EXPECT_FALSE(parse_parity_mesh(text).ok()) << text;
   }
 }
