@@ -1,6 +1,7 @@
 """`tenon aot` with the CPU's plugin alone."""
 
 import json
+import os
 import pathlib
 import tempfile
 import unittest
@@ -111,6 +112,9 @@ class AotWithoutPlugins(CommandTest):
             sets = [word for size in sizes for word in ("--set", f"args.{size}")]
             huge = run("aot", "austen_tiny", "--target", "cpu:1", *sets)
             self.check_error(huge, 2, "the size of a shape doesn't fit in 64 bits")
+        rows = ["--program", "generate", "--rows", "1048576", "--prompt_tokens", "16777214", "--max_length", "16777215"]
+        done = run("aot", "austen_tiny", "--target", "cpu:1", *rows)
+        self.check_error(done, 3, "out_of_memory at ", "an array is larger than any device's memory")
 
     def test_targets_that_do_not_exist(self):
         self.check_error(run("aot", "austen_tiny", "--target", "h1000:8"), 2, "a100, b200, h100, h200, mi300x")
@@ -127,7 +131,8 @@ class AotWithoutPlugins(CommandTest):
             self.assertEqual(head[4], b"chip 1 x cpu")
             done = run("aot", "austen_tiny", "--target", "trn2:1x16", "--save", path)
             self.check_error(done, 2, "--save")
-            for bad, why in ((folder, "it is a folder"), ("", "it has no name"), (path / "x", "its folder isn't there")):
+            os.mkfifo(pathlib.Path(folder) / "pipe")
+            for bad, why in ((f"{folder}/pipe", "it is a device or a pipe"), (folder, "it is a folder"), ("", "it has no name"), (path / "x", "its folder isn't there")):
                 done = run("aot", "austen_tiny", "--target", "cpu:1", "--save", bad)
                 self.check_error(done, 6, "at --save", why, str(bad))
                 self.assertEqual(done.stdout, "")

@@ -163,6 +163,11 @@ Status read_range(const std::string& path, uint64_t offset, std::span<std::byte>
 }
 
 Status write_file_atomic(const std::string& path, std::string_view content) {
+  // The new file would take the place of a device or a pipe.
+  struct stat there{};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+    return Error(ErrorCode::io, "not a regular file").at(path);
+  }
   const std::string aside = path + ".tmp-" + random_suffix();
   Result<OutputFile> file = OutputFile::create(aside);
   if (!file.ok()) return file.error();

@@ -33,6 +33,15 @@ class FileTest : public testing::Test {
   std::string dir_;
 };
 
+TEST_F(FileTest, APipeIsNotReplaced) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const Status status = write_file_atomic(path("pipe"), "hello");
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code(), ErrorCode::io);
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
+  EXPECT_THAT(list_dir(dir_).value(), ElementsAre("pipe"));
+}
+
 TEST_F(FileTest, WritesAndReads) {
   ASSERT_TRUE(write_file_atomic(path("a"), "hello").ok());
   ASSERT_TRUE(write_file_atomic(path("a"), "world!").ok());

@@ -53,6 +53,7 @@ void require_place(const std::string& file) {
   const char* wrong = file.empty()                                 ? "it has no name"
                       : !is_dir(folder.string())                   ? "its folder isn't there"
                       : is_dir(file)                               ? "it is a folder"
+                      : std::filesystem::is_other(path)            ? "it is a device or a pipe"
                       : ::access(folder.c_str(), W_OK | X_OK) != 0 ? "its folder can't be written"
                                                                    : nullptr;
   if (wrong == nullptr) return;

@@ -32,6 +32,27 @@ class Jit : public ::testing::Test {
   }
 };
 
+// Compilers end the process over such programs.
+TEST(MakeProgram, RefusesArraysThatNoDeviceHolds) {
+  const std::vector<TensorType> types{{DType::f32, {1, 1}}};
+  const auto error = [&](int64_t rows, int64_t devices) {
+    return error_of([&] {
+      Graph graph = make_graph(types, [&](const std::vector<Tensor>& p) {
+        current_trace().set_path("decoder");
+        return std::vector<Tensor>{sum_all(broadcast_to(p[0], {rows, int64_t{1} << 32}))};
+      });
+      make_program(graph, {.mesh = Mesh{{"data", devices}}});
+    });
+  };
+  EXPECT_FALSE(error(1024, 1)) << "16 TiB";
+  EXPECT_FALSE(error(2048, 2));
+  const auto refused = error(2048, 1);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code(), ErrorCode::out_of_memory);
+  EXPECT_THAT(refused->what(), HasSubstr("at decoder/"));
+  EXPECT_THAT(refused->what(), HasSubstr("got 32.0 TiB of f32[2048,4294967296] on each of 1 devices"));
+}
+
 TEST_F(Jit, RunsAGradient) {
   const std::vector<TensorType> types{kVector, kVector};
   // d/dx sum(sin(x) y) = cos(x) y
