@@ -60,10 +60,13 @@ class Tune(CommandTest):
         self.check_error(tune(target="trn2:1x16"), 2, "unsupported", "--target")
         where = ["--target", "cpu:2", "--global_batch", 8, "--dir", self.root / "none"]
         self.check_error(run("tune", "austen_tiny", *where, "--axes", "fsdq"), 2, "--axes", "did you mean fsdp")
+        empty = ["--target", "cpu:2", "--global_batch", 8, "--dir", ""]
+        self.check_error(run("tune", "austen_tiny", *empty), 2, "at --dir: the path is empty")
         for batch in (0, 2**31, 2**63 - 1):
             self.check_error(tune(batch=batch), 2, "at --global_batch", "expected 1 to 2147483647")
         self.check_error(tune("--also", "Nonsense"), 2, "unknown_name at --also.type", 'it is in --also "Nonsense"')
         self.check_error(tune("--also", "SetMesh{mesh = "), 2, "invalid_argument at --also")
+        self.check_error(tune(*["--also", "SequenceParallel"] * 30), 2, "at --also", "got 30, expected at most 8")
         self.check_error(run(*self.command(self.text / "folder")), 6, "text.txt: can't create the directory")
         self.assertFalse((self.root / "none").exists())
         self.check_error(run("tune", "austen_tiny", "--target", "cpu:4"), 2, "--global_batch")

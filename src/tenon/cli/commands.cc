@@ -43,12 +43,6 @@ void check_utf8(const std::string& prompt) {
   if (!is_utf8(prompt)) throw Error(ErrorCode::invalid_argument, "the prompt isn't valid UTF-8").at("--prompt");
 }
 
-// Not "", as a script's unset variable is.
-void require_path(const char* option, const std::string& path) {
-  if (!path.empty()) return;
-  throw Error(ErrorCode::invalid_argument, "the path is empty").at(option).hint("leave it out, or name one");
-}
-
 // Throws `invalid_argument` unless the experiment has an argument for prepared data.
 void require_tokens_argument(ExperimentOptions options, const std::string& dir) {
   load_plugins(options.plugins);

@@ -67,6 +67,11 @@ void add_experiment_options(Command& command, ExperimentOptions& o) {
   add_override_options(command, o);
 }
 
+void require_path(const char* option, const std::string& path) {
+  if (!path.empty()) return;
+  throw Error(ErrorCode::invalid_argument, "the path is empty").at(option).hint("leave it out, or name one");
+}
+
 // A plug-in exports `extern "C" void tenon_plugin(tenon::Registry&)`.
 void load_plugins(const std::vector<std::string>& paths) {
   static std::set<std::string> loaded;

@@ -43,6 +43,9 @@ const Option& add_device_options(Command& command, DeviceOptions& options, const
 // --target, and --device.
 void add_target_options(Command& command, TargetOptions& options);
 
+// Throws `invalid_argument` when the path that an option gives is "", as a script's unset variable is.
+void require_path(const char* option, const std::string& path);
+
 // Lets each add to the global registries, once a process however often it is named.
 void load_plugins(const std::vector<std::string>& paths);
 // The experiments there are, those of plug-ins that were loaded among them.

@@ -16,7 +16,7 @@ struct TuneCommand {
   ExperimentOptions experiment;
   TargetOptions target;
   TuneOptions options;
-  std::optional<std::string> axes, remat, kernels;
+  std::optional<std::string> axes, remat, kernels, dir;
   bool json = false;
 };
 
@@ -30,7 +30,10 @@ void run_tune(const TuneCommand& command) {
   ExperimentOptions experiment = command.experiment;
   load_plugins(experiment.plugins);
   const Experiment& found = find_experiment(experiments(), experiment.experiment, experiment.overrides);
-  if (options.dir.empty()) {
+  if (command.dir) {
+    require_path("--dir", *command.dir);
+    options.dir = *command.dir;
+  } else {
     std::string target = options.target;
     for (char& c : target) c = c == ':' || c == '*' || c == '/' ? '-' : c;
     options.dir = fmt::format("tuned/{}-{}", found.name, target);
@@ -67,7 +70,7 @@ void add_tune_command(Command& program) {
   command.option("--max_candidates", &c->options.max_candidates, "compiled at most").with_default();
   command.option("--measure", &c->options.measure, "of a CPU target: runs so many of the best, and ranks them by that")
       .with_default();
-  command.option("--dir", &c->options.dir,
+  command.option("--dir", &c->dir,
                  "where journal.jsonl and rule.toml go (default: tuned/EXPERIMENT-TARGET); a search goes on there");
   command.option("--json", &c->json, "prints JSON (docs/tuning.md)");
   command.option("--allow_replication", &c->options.aot.allow_replication,

@@ -196,8 +196,11 @@ AotMachine AotMachine::open(const AotTarget& target, const ChipTable& chips) {
   if (way == AotWay::topology) {
     const auto [name, options] = describe_machine(target, machine.setup_);
     std::shared_ptr<const pjrt::Plugin> plugin = load_plugin(target.platform, machine.setup_);
-    machine.topology_ =
-        std::make_shared<const pjrt::Topology>(pjrt::Topology::create(std::move(plugin), name, options).value());
+    Result<pjrt::Topology> topology = pjrt::Topology::create(std::move(plugin), name, options);
+    if (!topology && topology.error().code() == ErrorCode::unsupported) {
+      throw Error(topology.error()).hint(fmt::format("the plugin is perhaps none for {}", target.platform));
+    }
+    machine.topology_ = std::make_shared<const pjrt::Topology>(std::move(topology).value());
     return machine;
   }
   machine.backend_ = is_cpu ? Backend::open(fmt::format("cpu:{}", target.num_devices))

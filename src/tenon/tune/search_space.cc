@@ -16,6 +16,7 @@ namespace tenon {
 namespace {
 
 constexpr int64_t kMostLinked = 16;  // devices along model or seq
+constexpr size_t kMostModifiers = 8;
 constexpr int64_t kMostExamples = std::numeric_limits<int32_t>::max();
 
 [[noreturn]] void throw_unknown(const char* option, std::string_view name, const std::vector<std::string>& known) {
@@ -54,6 +55,12 @@ void check_space(const SearchSpace& space) {
         .at("--accumulation")
         .got(std::to_string(n))
         .expected("at least 1");
+  }
+  if (space.also.size() > kMostModifiers) {
+    throw Error(ErrorCode::invalid_argument, "too many modifiers: every set of them is tried")
+        .at("--also")
+        .got(std::to_string(space.also.size()))
+        .expected(fmt::format("at most {}", kMostModifiers));
   }
   for (const std::string& modifier : space.also) parse_modifier(modifier, "--also");
 }
