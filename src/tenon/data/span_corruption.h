@@ -19,11 +19,12 @@ struct GapCounts {
 // gap is one sentinel in the source; the target is the sentinels, each before what belongs there:
 //
 //   text     Thank you for inviting me to your party last week
-//   source   Thank you <0> me to your party <1> week
-//   target   <0> for inviting <1> last eos
+//   source   Thank you <0> me to your party <1>
+//   target   <0> for inviting <1> last week eos
 //
-// Sentinels are numbered from the tokenizer's vocabulary on. A row is one text, whatever documents are in it; where
-// its gaps are depends on the seed and the row's number alone, in training and evaluation.
+// As in T5's code, a text begins with what stays and ends with a gap. Sentinels are numbered from the tokenizer's
+// vocabulary on. A row is one text, whatever documents are in it; where its gaps are depends on the seed and the row's
+// number alone, in training and evaluation.
 class SpanCorruption final : public LanguageDataset {
  public:
   struct Config : LanguageDataset::Config {

@@ -194,7 +194,7 @@ TEST_F(TextDatasetTest, BuildsByItsInterface) {
   write_novels();
   Registry registry;
   register_data(registry);
-  EXPECT_EQ(registry.implementations(LanguageDataset::Config::static_type()).size(), 2u);
+  EXPECT_EQ(registry.implementations(LanguageDataset::Config::static_type()).size(), 3u);
   Slot<Dataset> slot = options();
   slot->batch_size = 2;
   EXPECT_EQ(slot.build()->batch(0).at("input_ids").dims(), (Dims{2, 16}));

@@ -80,8 +80,8 @@ void register_everything(Registry& registry) {
   register_optim(registry);
   register_data(registry);
   register_trainer(registry);
-  registry.add<Austen, AustenMlm, AustenDistill, AustenPairs, Digits, ImageNetResNet, ImageNetViT, Llama, Mamba2Lm,
-               Qwen3Moe>();
+  registry.add<Austen, AustenMlm, AustenDistill, AustenPairs, AustenSpans, Digits, ImageNetResNet, ImageNetViT, Llama,
+               Mamba2Lm, Qwen3Moe>();
 }
 
 }  // namespace tenon
