@@ -50,7 +50,7 @@ struct AustenPairs {
 // pieces of words do (ByT5: Xue et al. 2021, section 3.1).
 struct AustenSpans {
   int64_t num_layers = 2, model_dim = 128, num_heads = 4, hidden_dim = 352;
-  int64_t batch_size = 16, sequence_length = 256, max_steps = 1000;
+  int64_t batch_size = 16, sequence_length = 256, max_steps = 500;
   double peak_learning_rate = 1e-2, noise_rate = 0.15, mean_span_length = 20;
   std::string data_path = "data/austen";
   void check(Checker& c) const;
