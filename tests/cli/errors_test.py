@@ -187,7 +187,7 @@ class Runs(CommandTest):
         data = "data.path={}".format
         self.check_error(self.train(directory, data("/nowhere")), 5, "not_found", "data", "/nowhere")
         self.check_error(self.train(directory, data(folder)), 5, "not_found", str(folder))
-        self.check_error(self.train(directory, data(self.root / "empty.txt")), 5, "damaged", "empty.txt")
+        self.check_error(self.train(directory, data(self.root / "empty.txt")), 2, "empty.txt: no document has any text")
         self.check_error(self.train(directory, data(self.root / "zero.txt")), 5, "damaged", "zero byte at byte 4")
         latin = ["train", "austen_tiny", "--data", self.root / "latin.txt", "--dir", directory]
         self.check_error(run(*latin), 5, "latin.txt: the text isn't UTF-8 at byte 3", "--bad_text replace")
