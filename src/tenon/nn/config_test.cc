@@ -129,8 +129,8 @@ TEST(NnConfigs, RangesAreCheckedWithPaths) {
   expect_refused([](auto& c) { attention_of(c).num_heads = 3; }, "num_heads", "divide input_dim");
   expect_refused([](auto& c) { attention_of(c).head_dim = 0; }, "head_dim", "must be positive");
   expect_refused([](auto& c) { attention_of(c).head_dim = 3; }, "qkv", "even");
-  expect_refused([](auto& c) { attention_of(c).qkv.template as<RotaryQkv>().theta = 0; }, "qkv.theta", "above 0");
-  expect_refused([](auto& c) { decoder(c).norm.template as<RMSNorm>().eps = 0; }, "decoder.norm.eps", "above 0");
+  expect_refused([](auto& c) { attention_of(c).qkv.template as<RotaryQkv>().theta = 0; }, "qkv.theta", "must be positive");
+  expect_refused([](auto& c) { decoder(c).norm.template as<RMSNorm>().eps = 0; }, "decoder.norm.eps", "must be positive");
 }
 
 TEST(NnConfigs, RotaryPositionsAreChecked) {
@@ -139,7 +139,7 @@ TEST(NnConfigs, RotaryPositionsAreChecked) {
                    message);
   };
   refused([](auto& r) { r.fraction = 0; }, "fraction", "above 0");
-  refused([](auto& r) { r.fraction = 1.5; }, "fraction", "1 at most");
+  refused([](auto& r) { r.fraction = 1.5; }, "fraction", "above 0 and at most 1, is 1.5");
   const std::map<double, std::string> uneven{{0.5, "0.5 * 6 is 3.0"}, {0.75, "0.75 * 6 is 4.5"}, {0.125, "is 0.75"}};
   for (const auto& [fraction, product] : uneven) {
     expect_refused(
