@@ -129,8 +129,8 @@ TEST(NnConfigs, RangesAreCheckedWithPaths) {
   expect_refused([](auto& c) { attention_of(c).num_heads = 3; }, "num_heads", "divide input_dim");
   expect_refused([](auto& c) { attention_of(c).head_dim = 0; }, "head_dim", "must be positive");
   expect_refused([](auto& c) { attention_of(c).head_dim = 3; }, "qkv", "even");
-  expect_refused([](auto& c) { attention_of(c).qkv.template as<RotaryQkv>().theta = 0; }, "qkv.theta", "must be positive");
-  expect_refused([](auto& c) { decoder(c).norm.template as<RMSNorm>().eps = 0; }, "decoder.norm.eps", "must be positive");
+  expect_refused([](auto& c) { attention_of(c).qkv.template as<RotaryQkv>().theta = 0; }, "qkv.theta", "above 0");
+  expect_refused([](auto& c) { decoder(c).norm.template as<RMSNorm>().eps = 0; }, "decoder.norm.eps", "above 0");
 }
 
 TEST(NnConfigs, RotaryPositionsAreChecked) {
