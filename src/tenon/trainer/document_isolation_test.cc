@@ -75,12 +75,12 @@ struct Layout {
 
 // Contexts [B,N,T,H] and segments [B,T], laid as the layout says.
 Jitted compiled(const AttentionCore& core, const Layout& layout) {
-  const auto& [mesh, order, kernels] = layout;
+  const auto& [mesh, token_order, kernels] = layout;
   const MeshScope scope(mesh);
-  const TokenOrderScope tokens(order);
+  const TokenOrderScope tokens(token_order);
   std::vector<TensorType> types;
   for (const Literal& x : inputs(packings()[0]).arrays) types.push_back(x.type());
-  const auto body = [&, order = order](const std::vector<Tensor>& in) {
+  const auto body = [&, order = token_order](const std::vector<Tensor>& in) {
     const auto heads = [&](const Tensor& x) {
       return shard(transpose(lay_tokens(transpose(x, {0, 2, 1, 3}), order), {0, 2, 1, 3}), kHeads);
     };
