@@ -69,7 +69,7 @@ TEST(NumberChecks, NumbersThatNothingCanBeComputedWith) {
   not_negative(Mamba2::Config(), &Mamba2::Config::min_dt, "min_dt");
   Core core;
   core.dropout = 1;
-  expect_problem(core, "dropout", "must be 0 or above, and below 1");
+  expect_problem(core, "dropout", "must be at least 0 and below 1, is 1.0");
 }
 
 TEST(NumberChecks, MasksOfMorePositionsThanThereAre) {
