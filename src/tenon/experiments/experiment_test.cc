@@ -88,7 +88,7 @@ TEST_F(ExperimentsTest, AreResolvedModifiedAndPrintedInMilliseconds) {
     EXPECT_NE(to_toml(resolve(experiments_.find("llama3_405b"), overrides).config), "");
     best = std::min(best, steady_seconds() - began);
   }
-  EXPECT_LT(best, 0.05);  // ten times what it may take without sanitizers on an idle machine
+  EXPECT_LT(best, 0.1);  // twenty times what it may take without sanitizers on an idle machine
 }
 
 TEST_F(ExperimentsTest, MissingFieldsAreAllNamed) {

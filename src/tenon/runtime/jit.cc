@@ -25,7 +25,7 @@ void check_donated(const Program& program, size_t count) {
 
 // Compilers crash where they count what no machine has.
 void check_sizes(const Trace& trace, RegionId region, int64_t num_devices) {
-  constexpr int64_t kMostBytes = int64_t{1} << 44;
+  constexpr int64_t kMostBytes = int64_t{1} << 50;
   for (const OpId id : trace.region(region).ops) {
     const OpInfo& op = trace.op(id);
     for (const RegionId inner : op.regions) check_sizes(trace, inner, is_manual(op) ? 1 : num_devices);

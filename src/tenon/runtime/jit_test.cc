@@ -44,13 +44,13 @@ TEST(MakeProgram, RefusesArraysThatNoDeviceHolds) {
       make_program(graph, {.mesh = Mesh{{"data", devices}}});
     });
   };
-  EXPECT_FALSE(error(1024, 1)) << "16 TiB";
-  EXPECT_FALSE(error(2048, 2));
-  const auto refused = error(2048, 1);
+  EXPECT_FALSE(error(65536, 1)) << "1 PiB";
+  EXPECT_FALSE(error(131072, 2));
+  const auto refused = error(131072, 1);
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), ErrorCode::out_of_memory);
   EXPECT_THAT(refused->what(), HasSubstr("at decoder/"));
-  EXPECT_THAT(refused->what(), HasSubstr("got 32.0 TiB of f32[2048,4294967296] on each of 1 devices"));
+  EXPECT_THAT(refused->what(), HasSubstr("got 2.0 PiB of f32[131072,4294967296] on each of 1 devices"));
 }
 
 TEST_F(Jit, RunsAGradient) {
