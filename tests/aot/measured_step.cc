@@ -28,13 +28,13 @@ int64_t settled_bytes() {
 }
 
 // How machine code is made changes no buffer: this is made fast.
-pjrt::Executable compile_fast(const Backend& backend, const Program& program) {
-  std::vector<int64_t> ids;
-  for (const pjrt::Device& device : backend.client().devices()) ids.push_back(device.id);
+pjrt::Executable compile_fast(const Backend& backend, const TracedStep& traced) {
+  const Program& program = traced.step.program;
   std::map<std::string, std::string> flags = backend.default_flags();
   flags["xla_backend_optimization_level"] = "0";
   flags["xla_llvm_disable_expensive_passes"] = "true";
-  return backend.client().compile(program.text, make_compile_options(program, flags, std::move(ids))).value();
+  const pjrt::CompileOptions options = make_compile_options(program, flags, traced.mesh, backend.device_ids());
+  return backend.client().compile(program.text, options).value();
 }
 
 void run(const std::shared_ptr<const Backend>& backend, const TracedStep& traced, const pjrt::Executable& step) {
@@ -58,7 +58,7 @@ void run(const std::shared_ptr<const Backend>& backend, const TracedStep& traced
 MeasuredStep measure_step(const std::shared_ptr<const Backend>& backend, const Trainer::Config& config) {
   const int64_t num_devices = backend->num_devices();
   const TracedStep traced = trace_train_step(config, num_devices, backend->kernels());
-  const pjrt::Executable step = compile_fast(*backend, traced.step.program);
+  const pjrt::Executable step = compile_fast(*backend, traced);
   const int64_t start = settled_bytes();
   run(backend, traced, step);
   const int64_t first_peak = peak_allocated_bytes();
