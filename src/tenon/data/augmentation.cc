@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/data/order.h"
 
 namespace tenon {

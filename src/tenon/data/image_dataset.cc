@@ -8,7 +8,7 @@
 
 #include "tenon/base/text.h"
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/data/data_path.h"
 #include "tenon/data/image_store.h"
 #include "tenon/data/order.h"

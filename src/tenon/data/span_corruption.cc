@@ -9,7 +9,7 @@
 
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/data/document.h"
 #include "tenon/data/order.h"
 #include "tenon/data/text_dataset.h"

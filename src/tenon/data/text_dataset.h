@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/data/language_dataset.h"
 
 namespace tenon {

@@ -10,7 +10,7 @@
 #include "tenon/base/text.h"
 #include "tenon/config/build_part.h"
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/data/data_path.h"
 #include "tenon/data/mixture.h"
 #include "tenon/data/sequential_dataset.h"

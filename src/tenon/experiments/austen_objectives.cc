@@ -1,7 +1,7 @@
 #include "tenon/experiments/austen_objectives.h"
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/data/span_corruption.h"
 #include "tenon/data/text_dataset.h"
 #include "tenon/experiments/austen.h"

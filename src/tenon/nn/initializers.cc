@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "tenon/config/define.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
-#include "tenon/nn/number_checks.h"
 #include "tenon/nn/transformer/layers.h"
 
 namespace tenon {

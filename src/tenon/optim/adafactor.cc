@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 
 namespace tenon {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 
 namespace tenon {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/optim/matrices.h"
 

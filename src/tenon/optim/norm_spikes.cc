@@ -1,7 +1,7 @@
 #include "tenon/optim/norm_spikes.h"
 
 #include "tenon/config/checker.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 
 namespace tenon {

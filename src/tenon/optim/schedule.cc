@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 
 namespace tenon {
 

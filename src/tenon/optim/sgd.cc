@@ -1,7 +1,7 @@
 #include "tenon/optim/sgd.h"
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 
 namespace tenon {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/mesh_scope.h"
 #include "tenon/ir/ops.h"
 #include "tenon/optim/adamw.h"

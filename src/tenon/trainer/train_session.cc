@@ -42,9 +42,8 @@ int64_t TrainSession::learner_bytes() const {
   const Mesh& mesh = settings_.step.mesh;
   int64_t bytes = 0;
   for (const StateArray& array : std::span(layout().arrays).subspan(layout().model.size())) {
-    int64_t pieces = 1;
-    for (const Axis& axis : array.partition.dims()) pieces *= mesh.shards(axis);
-    bytes += byte_size(array.stored_type(mesh)) / pieces;
+    const TensorType stored = array.stored_type(mesh);
+    bytes += byte_size(TensorType{stored.dtype, mesh.shard_dims(stored.dims, array.partition)});
   }
   return bytes;
 }

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "tenon/config/define.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/basic/dropout.h"
 #include "tenon/nn/initializers.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 

@@ -1,10 +1,10 @@
 #include "tenon/nn/attention/mask.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "tenon/config/define.h"
 #include "tenon/ir/ops.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 
@@ -62,6 +62,16 @@ Tensor SegmentMask::operator()(const MaskArgs& args) const {
 Tensor CausalMask::operator()(const MaskArgs& args) const {
   return logical_and(at_or_before(args), SegmentMask{}(args));
 }
+
+namespace {
+
+// A number of positions, which are i32.
+void check_positions(Checker& c, std::string_view field, int64_t value, int64_t min) {
+  c.at_least(field, value, min);
+  c.at_most(field, value, std::numeric_limits<int32_t>::max());
+}
+
+}  // namespace
 
 void SlidingWindowMask::check(Checker& c) const { check_positions(c, "window", window, 1); }
 

@@ -1,9 +1,9 @@
 #include "tenon/nn/basic/embedding.h"
 
 #include "tenon/config/define.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/initializers.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 

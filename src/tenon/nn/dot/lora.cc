@@ -1,10 +1,10 @@
 #include "tenon/nn/dot/lora.h"
 
 #include "tenon/config/define.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/basic/dropout.h"
 #include "tenon/nn/initializers.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 

@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "tenon/config/define.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
 #include "tenon/nn/experts/expert_balance.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 

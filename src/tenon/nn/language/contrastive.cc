@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "tenon/config/define.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/batch.h"
 #include "tenon/nn/initializers.h"
 #include "tenon/nn/language/embed_tokens.h"
 #include "tenon/nn/language/fill.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 

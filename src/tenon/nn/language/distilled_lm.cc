@@ -1,12 +1,11 @@
 #include "tenon/nn/language/distilled_lm.h"
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/batch.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
 #include "tenon/nn/language/chunked_loss.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 

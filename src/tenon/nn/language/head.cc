@@ -1,11 +1,11 @@
 #include "tenon/nn/language/head.h"
 
 #include "tenon/config/define.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/basic/embedding.h"
 #include "tenon/nn/initializers.h"
 #include "tenon/nn/language/fill.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 

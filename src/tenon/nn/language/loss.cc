@@ -3,9 +3,8 @@
 #include <cmath>
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
 #include "tenon/nn/batch.h"

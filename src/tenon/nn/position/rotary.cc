@@ -6,9 +6,8 @@
 
 #include "tenon/base/text.h"
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 

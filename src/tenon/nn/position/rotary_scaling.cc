@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "tenon/config/define.h"
-#include "tenon/nn/number_checks.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/nn/position/rotary.h"
 
 namespace tenon {

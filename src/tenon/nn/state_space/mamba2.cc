@@ -1,8 +1,8 @@
 #include "tenon/nn/state_space/mamba2.h"
 
 #include "tenon/config/define.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
-#include "tenon/nn/number_checks.h"
 #include "tenon/nn/position/token_order.h"
 #include "tenon/nn/state_space/initializers.h"
 

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include "tenon/config/define.h"
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/initializers.h"
-#include "tenon/nn/number_checks.h"
 
 namespace tenon {
 

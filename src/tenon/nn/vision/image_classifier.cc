@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "tenon/config/define.h"
+#include "tenon/config/number_checks.h"
 #include "tenon/ir/ops.h"
 #include "tenon/nn/experts/auxiliary_loss.h"
-#include "tenon/nn/number_checks.h"
 #include "tenon/nn/vision/resnet.h"
 
 namespace tenon {

@@ -1,6 +1,4 @@
 // What modules refuse of numbers that nothing can be computed with.
-#include "tenon/nn/number_checks.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -36,7 +34,7 @@ void expect_problem(const C& config, const std::string& field, const std::string
 
 using Numbers = std::vector<std::pair<double, std::string>>;
 
-TEST(NumberChecks, NumbersThatNothingCanBeComputedWith) {
+TEST(NumberRanges, NumbersThatNothingCanBeComputedWith) {
   constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
   const auto above_zero = [&](auto config, auto member, const std::string& field) {
     for (const auto& [bad, shown] : Numbers{{0.0, "0.0"}, {-1.0, "-1.0"}, {kInf, "inf"}, {kNan, "nan"}}) {
@@ -72,7 +70,7 @@ TEST(NumberChecks, NumbersThatNothingCanBeComputedWith) {
   expect_problem(core, "dropout", "must be at least 0 and below 1, is 1.0");
 }
 
-TEST(NumberChecks, MasksOfMorePositionsThanThereAre) {
+TEST(NumberRanges, MasksOfMorePositionsThanThereAre) {
   const auto refused = [](const Mask& mask, const std::string& field, const std::string& message) {
     DotProductAttention::Config core;
     core.mask = mask;

@@ -1,4 +1,4 @@
-#include "tenon/config/interval.h"
+#include "tenon/config/number_checks.h"
 
 #include <gmock/gmock.h>
 
