@@ -1,9 +1,9 @@
 # tenon_builds_fast(<target> <closure> [TESTS])
 #
 # What most files include comes from a header that is compiled once: all of `tenon` then takes a third less time. There is one
-# for each of a few levels of layers; `closure`, the layers that a target may use, tells which. With a compiler launcher there
-# is none: ccache serves no file that uses one. clang's has no header of Tenon's, so CI's build by it shows that every file
-# includes those that it needs; of others' scripts/check_includes does.
+# for each of a few levels of layers; `closure`, the layers that a target may use (its own comes first), tells which. With a
+# compiler launcher there is none: ccache serves no file that uses one. That every file includes what it needs of them,
+# scripts/check_includes sees.
 set(tenon_precompiles ON)
 if(CMAKE_CXX_COMPILER_LAUNCHER)
   set(tenon_precompiles OFF)
@@ -14,16 +14,21 @@ set(tenon_precompiled_base <algorithm> <array> <cmath> <cstdint> <functional> <l
     <string> <string_view> <typeindex> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>)
 set(tenon_precompiled_ir tenon/base/text.h tenon/ir/ops.h tenon/ir/ops/support.h)
 set(tenon_precompiled_nn tenon/config/define.h tenon/nn/initializers.h tenon/nn/module.h)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  set(tenon_precompiled_levels base)
-endif()
+# With sanitizers, whose code takes longest to compile, what other layers do is too little for the optimizer to pay.
+set(tenon_optimized_with_sanitizers base ir passes autodiff)
 
 function(tenon_builds_fast target closure)
   set(options "")
+  set(kind "")
+  list(GET closure 0 layer)
   if("TESTS" IN_LIST ARGN)
     # Much of the time that compiling a test takes is the optimizer's, for code that runs once. What templates make here and
     # in a layer, the layer's objects give: they come first when a test is linked.
     list(APPEND options -O0)
+    set(kind _tests)
+  elseif(TENON_SANITIZE AND NOT TENON_FUZZ AND NOT layer IN_LIST tenon_optimized_with_sanitizers)
+    list(APPEND options -O0)
+    set(kind _unoptimized)
   endif()
   if(tenon_precompiles AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ 12 then takes moved strings for out of bounds; other builds have the warning.
@@ -41,8 +46,8 @@ function(tenon_builds_fast target closure)
     endif()
   endforeach()
   list(TRANSFORM headers PREPEND ${CMAKE_SOURCE_DIR}/src/ REGEX "^tenon/")
+  string(APPEND owner "${kind}")
   if("TESTS" IN_LIST ARGN)
-    string(APPEND owner _tests)
     list(APPEND headers <gmock/gmock.h> <gtest/gtest.h>)
   endif()
   if(NOT TARGET ${owner})

@@ -10,6 +10,7 @@ import loading
 
 TABLE = "tenon_layer(base LIBS fmt::fmt)\ntenon_layer(ir DEPS base)\ntenon_layer(nn DEPS ir LIBS CLI11::CLI11)\n"
 PRECOMPILED = "set(tenon_precompiled_base <algorithm> <vector>\n    <fmt/ranges.h>)\n"
+PRECOMPILED += "set(tenon_precompiled_ir tenon/ir/all.h)\n"
 
 
 class CheckIncludes(unittest.TestCase):
@@ -20,7 +21,7 @@ class CheckIncludes(unittest.TestCase):
             (root / "CMakeLists.txt").write_text(TABLE)
             (root / "cmake").mkdir()
             (root / "cmake/TenonFastBuild.cmake").write_text(PRECOMPILED)
-            for name, text in files.items():
+            for name, text in {"ir__all_h": "#pragma once\n", **files}.items():
                 path = root / "src/tenon" / name.replace("__", "/").replace("_h", ".h").replace("_cc", ".cc")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
@@ -38,6 +39,22 @@ class CheckIncludes(unittest.TestCase):
         header = "#pragma once\n#include <vector>\n"
         source = '#include "tenon/base/b.h"\nstd::vector<int> a;  // std::ranges::sort\nint b = std::ranges::size(a);\n'
         self.assertEqual(self.complaints(ir__a_cc=source, base__b_h=header), "")
+
+    def test_names_of_precompiled_headers_of_tenon(self):
+        tree = {
+            "ir__all_h": '#pragma once\n#include "tenon/ir/op.h"\n',
+            "ir__op_h": "#pragma once\n#define OP(x) x\nstruct Op {\nint inside();\n};\nOp make_op(int kind);\n",
+        }
+        uses = {"make_op(1);": "make_op", "std::vector<Op> a;": "Op", "OP(2)": "OP"}
+        for code, name in uses.items():
+            with self.subTest(code):
+                output = self.complaints(nn__a_cc=f"#include <vector>\n{code}\n", **tree)
+                self.assertIn(f"uses {name} without tenon/ir/op.h", output)
+                self.assertEqual(output.count("\n"), 1)
+                included = f'#include <vector>\n#include "tenon/ir/all.h"\n{code}\n'
+                self.assertEqual(self.complaints(nn__a_cc=included, **tree), "")
+        own = "struct Op;\nint make_op(int);\n// OP\nchar text[] = \"OP(1)\";\nint b = x.make_op(1) + y::make_op(2);\n"
+        self.assertEqual(self.complaints(nn__a_cc=own, **tree), "")
 
     def test_faults(self):
         cases = {
