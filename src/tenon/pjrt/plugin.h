@@ -70,6 +70,9 @@ class Plugin {
 const std::vector<std::string>& known_platforms();
 bool is_known_platform(std::string_view platform);
 
+// Says that the plugin at `path`, opened for `wanted`, is for `shown`; and what to do where the user named its file.
+Error another_platform(const std::string& path, std::string_view shown, std::string_view wanted);
+
 // The file of a platform's plugin. Looked for in this order:
 //   1. $TENON_PLUGIN_PATH: a plugin file, or a folder that holds `<platform>/*.so`
 //   2. the folder that scripts/setup unpacks to, compiled in

@@ -32,6 +32,10 @@ std::string shown_platform(const PJRT_Api* api) {
 
 Status check_platform(std::string_view shown, std::string_view wanted, const std::string& path) {
   if (shown.empty() || shown == wanted || !is_known_platform(wanted)) return {};
+  return another_platform(path, shown, wanted);
+}
+
+Error another_platform(const std::string& path, std::string_view shown, std::string_view wanted) {
   const char* user = std::getenv("TENON_PLUGIN_PATH");
   const bool is_users = user != nullptr && path == user;
   return Error(ErrorCode::plugin, "the plugin is for another platform")

@@ -44,15 +44,6 @@ std::shared_ptr<const Chip> known_chip(const pjrt::Client& client) {
   return chip == nullptr ? nullptr : std::make_shared<const Chip>(*chip);
 }
 
-// A plugin of another platform may open as well as the one that was meant.
-void check_platform(const pjrt::Client& client, const std::string& wanted) {
-  if (client.platform_name() == wanted) return;
-  throw Error(ErrorCode::plugin, "the plugin is for another platform")
-      .at(client.plugin()->path())
-      .got(client.platform_name())
-      .expected(wanted);
-}
-
 // That plugin and devices are those described.
 void check_described(const pjrt::Client& client, const Chip& chip) {
   const auto differs = [&](const char* what, const std::string& is, const std::string& said) {
@@ -88,7 +79,10 @@ std::shared_ptr<const Backend> Backend::open(std::string_view platform) {
       wanted.name == "cpu"
           ? pjrt::Client::create(std::move(plugin), pjrt::CpuClientOptions{.device_count = wanted.num_devices}).value()
           : pjrt::Client::create(std::move(plugin)).value();
-  check_platform(*client, wanted.name);
+  // A plugin of another platform may open as well as the one that was meant.
+  if (client->platform_name() != wanted.name) {
+    throw pjrt::another_platform(client->plugin()->path(), client->platform_name(), wanted.name);
+  }
   return std::make_shared<const Backend>(wanted.name, std::move(client));
 }
 

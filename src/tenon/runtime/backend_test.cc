@@ -29,6 +29,7 @@ TEST(Backend, IsOfThePlatformThatWasAskedFor) {
   EXPECT_EQ(error->code(), ErrorCode::plugin);
   EXPECT_EQ(error->path(), cpu);
   EXPECT_THAT(error->what(), HasSubstr("the plugin is for another platform (got cpu, expected cuda)"));
+  EXPECT_THAT(error->hint(), HasSubstr("TENON_PLUGIN_PATH names it: set it to a plugin for cuda"));
 }
 
 TEST(Backend, APluginThatDescribesNoMachinesIsPerhapsAnothers) {
