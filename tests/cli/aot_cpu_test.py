@@ -115,6 +115,16 @@ class AotWithoutPlugins(CommandTest):
         rows = ["--program", "generate", "--rows", "1048576", "--prompt_tokens", "16777214", "--max_length", "16777215"]
         done = run("aot", "austen_tiny", "--target", "cpu:1", *rows)
         self.check_error(done, 3, "out_of_memory at ", "an array is larger than any device's memory")
+        rows = ["--set", "args.batch_size=4096", "--set", "args.sequence_length=1048576"]
+        done = run("aot", "austen", "--target", "cpu:1", *rows)
+        self.check_error(done, 3, "out_of_memory at ", "XLA's compiler for CPUs", "at most 128.0 GiB")
+
+    def test_layers_beyond_what_is_compiled_apart(self):
+        layers = ["austen_tiny", "--set", "args.num_layers=100000000"]
+        words = ("decoder.num_layers", 'must be at most 1024 with form = "unroll"')
+        unrolled = ["--set", "model.decoder.form=unroll"]
+        self.check_error(run("aot", *layers, *unrolled, "--target", "cpu:1"), 2, *words)
+        self.check_error(run("aot", *layers, "--target", "cpu:1", "--program", "generate"), 2, *words)
 
     def test_targets_that_do_not_exist(self):
         self.check_error(run("aot", "austen_tiny", "--target", "h1000:8"), 2, "a100, b200, h100, h200, mi300x")

@@ -252,6 +252,7 @@ SavedProgram::Key AotMachine::key(const Mesh& mesh, const Program& program) cons
   const pjrt::ApiVersion version = plugin().api_version();
   return {sha256_hex(program.text), sha256_hex(pjrt::serialize(options(mesh, program))),
           fmt::format("{} API {}.{}", plugin().fingerprint().value(), version.major, version.minor),
+  check_largest(program.largest, backend_ ? backend_->platform() : target_.platform);
           fmt::format("{} x {}", num_devices(), device_kind())};
 }
 

@@ -77,9 +77,9 @@ class AotMachine {
   KernelList kernels() const;
   // What a program compiled for it is kept under. Throws as compile does before it compiles.
   SavedProgram::Key key(const Mesh& mesh, const Program& program) const;
-  // The mesh must have exactly num_devices(). Throws as validate(program, mesh) does, and `compile` with the compiler's
-  // words and the module paths of the ops they are about. A program that isn't ours may crash the process: compile such
-  // in a child. `save` keeps the compiled program in the result.
+  // The mesh must have exactly num_devices(). Throws as validate(program, mesh) and check_largest do, and `compile`
+  // with the compiler's words and the module paths of the ops they are about. A program that isn't ours may crash the
+  // process: compile such in a child. `save` keeps the compiled program in the result.
   AotResult compile(const Mesh& mesh, const Program& program, bool save = false) const;
 
  private:

@@ -148,6 +148,7 @@ Executable compile(std::shared_ptr<const Backend> backend, const Mesh& mesh, Pro
   validate(program, mesh);
   backend->check_devices(mesh);
   check_memories(*backend, program);
+  check_largest(program.largest, backend->platform());
   const pjrt::CompileOptions options =
       make_compile_options(program, backend->default_flags(), mesh, backend->device_ids());
   const double start = steady_seconds();

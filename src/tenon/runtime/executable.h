@@ -50,8 +50,8 @@ class Executable {
 };
 
 // Compiles for the first devices of `backend`, or loads what `cache` (may be null) holds. A damaged or useless entry is
-// dropped and compiled anew; a cache that can't be written is ignored. Throws as validate(program, mesh) does, and
-// `compile` with the compiler's words and the module paths of the ops they are about.
+// dropped and compiled anew; a cache that can't be written is ignored. Throws as validate(program, mesh) and
+// check_largest do, and `compile` with the compiler's words and the module paths of the ops they are about.
 Executable compile(std::shared_ptr<const Backend> backend, const Mesh& mesh, Program program,
                    const CompileCache* cache = nullptr);
 

@@ -1,10 +1,5 @@
 #include "tenon/runtime/jit.h"
 
-#include <fmt/format.h>
-
-#include "tenon/base/text.h"
-#include "tenon/ir/op_def.h"
-#include "tenon/ir/ops/manual.h"
 #include "tenon/stablehlo/emit.h"
 
 namespace tenon {
@@ -23,32 +18,14 @@ void check_donated(const Program& program, size_t count) {
   }
 }
 
-// Compilers crash where they count what no machine has.
-void check_sizes(const Trace& trace, RegionId region, int64_t num_devices) {
-  constexpr int64_t kMostBytes = int64_t{1} << 50;
-  for (const OpId id : trace.region(region).ops) {
-    const OpInfo& op = trace.op(id);
-    for (const RegionId inner : op.regions) check_sizes(trace, inner, is_manual(op) ? 1 : num_devices);
-    for (const TensorType& type : trace.types(op.results)) {
-      const int64_t bytes = byte_size(type) / num_devices;
-      if (bytes <= kMostBytes) continue;
-      throw Error(ErrorCode::out_of_memory, "an array is larger than any device's memory")
-          .at(fmt::format("{}/{}", trace.path_of(op), op.def->name))
-          .got(fmt::format("{} of {} on each of {} devices", format_bytes(static_cast<uint64_t>(bytes)),
-                           to_string(type), num_devices))
-          .expected("at most " + format_bytes(kMostBytes))
-          .hint("use a smaller batch or shorter sequences");
-    }
-  }
-}
-
 }  // namespace
 
 Program make_program(Graph& graph, const ProgramSpec& spec) {
   Program p;
   p.kernels = run_passes(graph, spec.kernels, spec.mesh, spec.pass_observer);
   p.num_devices = spec.mesh.num_devices();
-  check_sizes(*graph.trace, graph.root, p.num_devices);
+  p.largest = largest_array(*graph.trace, graph.root, spec.mesh);
+  check_largest(p.largest, "");
   p.arg_types = graph.param_types();
   p.result_types = graph.result_types();
   p.arg_names = spec.param_names;

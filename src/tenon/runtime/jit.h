@@ -30,8 +30,8 @@ struct ProgramSpec {
 };
 
 // Runs the passes on `graph` and prints it. Throws `mesh_mismatch` naming what doesn't divide,
-// `shape_mismatch` when a donated parameter isn't of its result's type or lies in another memory, `out_of_memory` for
-// an array of which each device would have more than 1 PiB.
+// `shape_mismatch` when a donated parameter isn't of its result's type or lies in another memory, `out_of_memory` as
+// check_largest does for any platform.
 Program make_program(Graph& graph, const ProgramSpec& spec = {});
 
 // A compiled function.

@@ -10,6 +10,7 @@
 #include "tenon/base/mesh.h"
 #include "tenon/passes/select_kernels.h"
 #include "tenon/pjrt/compile_options.h"
+#include "tenon/runtime/largest_array.h"
 
 namespace tenon {
 
@@ -32,6 +33,8 @@ struct Program {
   std::map<std::string, std::string> compile_options;
   // What became of its kernel ops.
   std::vector<KernelChoice> kernels;
+  // Of what its ops give.
+  LargestArray largest;
 };
 
 // The memory of argument or result `index` of a program whose `arg_memory` or `result_memory` this is.
