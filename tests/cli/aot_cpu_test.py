@@ -127,6 +127,7 @@ class AotWithoutPlugins(CommandTest):
         self.check_error(run("aot", *layers, "--target", "cpu:1", "--program", "generate"), 2, *words)
 
     def test_targets_that_do_not_exist(self):
+        self.check_error(run("aot", "austen_tiny", "--target", "v5p:1024x1024"), 2, "1048576 chips", "at most 8960")
         self.check_error(run("aot", "austen_tiny", "--target", "h1000:8"), 2, "a100, b200, h100, h200, mi300x")
         self.check_error(run("aot", "austen_tiny", "--target", "v5p:4"), 2, "v5p:2x2x1")
         env = {"TENON_PLUGIN_PATH": "/nowhere"}

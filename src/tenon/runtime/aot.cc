@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "tenon/base/clock.h"
 #include "tenon/base/hash.h"
@@ -38,14 +40,26 @@ std::vector<int64_t> parse_sides(std::string_view text) {
   return out;
 }
 
+// libtpu describes larger ones for minutes, or ends the process.
+void check_slice(std::string_view text, int64_t num_chips, const Chip& chip) {
+  if (chip.slice_chips == 0 || num_chips <= chip.slice_chips) return;
+  throw Error(ErrorCode::invalid_argument, fmt::format("there is no slice of so many {} chips", chip.name))
+      .at("--target")
+      .got(fmt::format("{}: {} chips", quote_text(text), num_chips))
+      .expected(fmt::format("at most {}", chip.slice_chips))
+      .hint(fmt::format("of several slices say the chips of one and how many, as {}:2x2x1*4", chip.name));
+}
+
 // Of a TPU, the sides of a slice and how many of them.
-void parse_tpu(std::string_view text, std::string_view rest, AotTarget& target) {
+void parse_tpu(std::string_view text, std::string_view rest, const Chip& chip, AotTarget& target) {
   const size_t star = rest.find('*');
   const std::string_view slice = rest.substr(0, star);
   const std::vector<int64_t> sides = parse_sides(slice);
   if (sides.size() < 2 || sides.size() > 3) throw bad_target(text);
   target.shape = slice;
-  for (const int64_t side : sides) target.num_devices *= side;
+  const int64_t num_chips = std::accumulate(sides.begin(), sides.end(), int64_t{1}, std::multiplies<>());
+  check_slice(text, num_chips, chip);
+  target.num_devices = num_chips * chip.devices_per_chip;
   if (star == std::string_view::npos) return;
   const Result<int64_t> slices = parse_int(rest.substr(star + 1));
   if (!slices || *slices < 1) throw bad_target(text);
@@ -154,8 +168,7 @@ AotTarget AotTarget::parse(std::string_view text, const ChipTable& chips) {
   const Chip& chip = find_chip(target.name, chips);
   target.platform = chip.platform;
   if (chip.platform == kTpu) {
-    target.num_devices = chip.devices_per_chip;
-    parse_tpu(text, rest, target);
+    parse_tpu(text, rest, chip, target);
   } else {
     parse_hosts(text, rest, chip.host_devices, target);
   }
@@ -239,6 +252,7 @@ const pjrt::Plugin& AotMachine::plugin() const { return backend_ ? *backend_->cl
 
 pjrt::CompileOptions AotMachine::options(const Mesh& mesh, const Program& program) const {
   validate(program, mesh);
+  check_largest(program.largest, backend_ ? backend_->platform() : target_.platform);
   if (mesh.num_devices() != num_devices()) {
     throw Error(ErrorCode::mesh_mismatch, "the mesh does not fit the machine to compile for")
         .got(fmt::format("mesh {} = {} devices", to_string(mesh), mesh.num_devices()))
@@ -252,7 +266,6 @@ SavedProgram::Key AotMachine::key(const Mesh& mesh, const Program& program) cons
   const pjrt::ApiVersion version = plugin().api_version();
   return {sha256_hex(program.text), sha256_hex(pjrt::serialize(options(mesh, program))),
           fmt::format("{} API {}.{}", plugin().fingerprint().value(), version.major, version.minor),
-  check_largest(program.largest, backend_ ? backend_->platform() : target_.platform);
           fmt::format("{} x {}", num_devices(), device_kind())};
 }
 

@@ -88,6 +88,25 @@ TEST(AotTarget, HasFewerSlicesThanEndTheCompiler) {
   EXPECT_THAT(error->what(), HasSubstr("at most 511"));
 }
 
+// Of each generation the largest that Google Cloud states.
+TEST(AotTarget, HasNoSliceLargerThanAPod) {
+  for (const char* pod : {"v4:16x16x16", "v5e:16x16", "v5p:16x20x28*2", "v6e:16x16", "tpu7x:16x24x24"}) {
+    EXPECT_FALSE(error_of([&] { AotTarget::parse(pod); })) << pod;
+  }
+  EXPECT_EQ(AotTarget::parse("v5p:16x20x28").num_devices, 8960);
+  for (const char* larger : {"v4:16x16x20", "v5e:16x32", "v5p:20x20x28", "v6e:1x257", "tpu7x:24x24x24"}) {
+    const auto error = error_of([&] { AotTarget::parse(larger); });
+    ASSERT_TRUE(error) << larger;
+    EXPECT_EQ(error->code(), ErrorCode::invalid_argument) << larger;
+  }
+  const auto error = error_of([] { AotTarget::parse("v5p:1024x1024"); });
+  ASSERT_TRUE(error);
+  EXPECT_STREQ(error->what(),
+               "invalid_argument at --target: there is no slice of so many v5p chips (got \"v5p:1024x1024\": 1048576 "
+               "chips, expected at most 8960). Hint: of several slices say the chips of one and how many, as "
+               "v5p:2x2x1*4");
+}
+
 TEST(AotTarget, ShowsTextThatIsNotOneInQuotes) {
   const auto error = error_of([] { AotTarget::parse("v5p:2x\n2"); });
   ASSERT_TRUE(error);

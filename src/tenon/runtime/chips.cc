@@ -90,6 +90,8 @@ constexpr ChipField kFields[] = {
     {"host_devices", [](Chip& c, const Value& v) { c.host_devices = read_devices(v, 0); }},
     {"network_gb_s", [](Chip& c, const Value& v) { c.network_speed = read_number(v, 1e9); }},
     {"network_source", read_text<&Chip::network_source>},
+    {"slice_chips", [](Chip& c, const Value& v) { c.slice_chips = read_devices(v, 1); }, false},
+    {"slice_source", read_text<&Chip::slice_source>, false},
 };
 
 // As targets and types of machines can hold it; "cpu" is a target already.

@@ -48,6 +48,7 @@ TEST(Chips, AreReadFromText) {
   EXPECT_EQ(b.host_devices, 8);
   EXPECT_EQ(b.network_speed, 4e9);
   EXPECT_EQ(b.devices_per_chip, 1);
+  EXPECT_EQ(b.slice_chips, 0);
   EXPECT_THAT(
       (std::vector<std::string>{b.memory_source, b.bandwidth_source, b.peak_source, b.link_source, b.network_source}),
       ElementsAre("m", "b", "t", "l", "n"));
@@ -85,6 +86,7 @@ TEST(Chips, WrongTextSaysWhere) {
   expect_error(row("a", "platform = \"abacus\""), ErrorCode::unknown_name, "f.toml:2");
   expect_error(row("a", "host_devices = -1"), ErrorCode::invalid_argument, "f.toml:12");
   expect_error(row("a") + "devices_per_chip = 0\n", ErrorCode::invalid_argument, "f.toml:15");
+  expect_error(row("a") + "slice_chips = 0\n", ErrorCode::invalid_argument, "f.toml:15");
   expect_error(row("a") + "memroy = 3\n", ErrorCode::unknown_name, "f.toml:15");
   expect_error("[a]\nmemory_gib = 1.0", ErrorCode::missing_field, "f.toml:1");
 }

@@ -1,5 +1,7 @@
 #include "tenon/nn/language/decoder.h"
 
+#include <fmt/format.h>
+
 #include "tenon/config/define.h"
 #include "tenon/ir/mesh_scope.h"
 #include "tenon/nn/fill.h"
@@ -15,8 +17,19 @@ TENON_MODULE(Decoder, Module, "a stack of layers and a norm behind it",
 
 Decoder::Config::Config() : pattern{DecoderLayer::Config{}}, norm(RMSNorm::Config{}) {}
 
+namespace {
+
+// Each layer apart is traced and compiled on its own.
+constexpr int64_t kMostUnrolled = 1024;
+
+}  // namespace
+
 void Decoder::Config::check(Checker& c) const {
   c.positive("num_layers", num_layers);
+  if (form == StackForm::unroll && num_layers.is_set()) {
+    c.require(*num_layers <= kMostUnrolled, "num_layers",
+              fmt::format("must be at most {} with form = \"unroll\", is {}", kMostUnrolled, *num_layers));
+  }
   c.require(!pattern.empty(), "pattern", "needs at least one layer");
 }
 

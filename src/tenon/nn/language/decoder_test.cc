@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tenon/config/validate.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/random.h"
 #include "tenon/ir/testing/errors.h"
@@ -37,6 +38,20 @@ CausalLm::Config five_to_one(StackForm form, int64_t num_layers) {
   decoder.pattern = {local, local, local, local, local, decoder.pattern[0]};
   decoder.num_layers = num_layers;
   return c;
+}
+
+// Otherwise building takes hours.
+TEST(DecoderConfig, UnrollsFewLayers) {
+  const auto error = [](StackForm form, int64_t num_layers) {
+    CausalLm::Config c = tiny_lm(form);
+    c.decoder.as<Decoder>().num_layers = num_layers;
+    const auto e = error_of([&] { validate(c); });
+    return e ? std::string(e->what()) : "";
+  };
+  EXPECT_EQ(error(StackForm::unroll, 1024), "");
+  EXPECT_EQ(error(StackForm::scan, 100'000'000), "");
+  EXPECT_EQ(error(StackForm::unroll, 100'000'000),
+            "invalid_argument at decoder.num_layers: must be at most 1024 with form = \"unroll\", is 100000000");
 }
 
 TEST(Decoder, FiveLocalLayersForOneGlobal) {
