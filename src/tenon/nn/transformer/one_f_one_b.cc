@@ -334,20 +334,6 @@ class Schedule {
   size_t num_carry_;
 };
 
-// [L,…] -> [stages, layers, …].
-Tensor by_stage(const Tensor& x, int64_t stages) {
-  Dims dims{stages, x.dim(0) / stages};
-  dims.insert(dims.end(), x.dims().begin() + 1, x.dims().end());
-  return reshape(x, dims);
-}
-
-// [stages, M, layers, …] -> [M, L, …].
-Tensor by_microbatch(const Tensor& x) {
-  Dims order{1, 0, 2}, dims{x.dim(1), x.dim(0) * x.dim(2)};
-  for (int64_t d = 3; d < x.rank(); ++d) order.push_back(d), dims.push_back(x.dim(d));
-  return reshape(transpose(x, order), dims);
-}
-
 // The loops as one function of places, arrays, what layers use and what the ends use. Its results are the loss and what
 // was collected; its residuals the loss's gradients by each float that it is given.
 CustomVjp::Forward run_loops(const Schedule& schedule, const TracedParts& parts, const Tensors& inputs) {
@@ -401,7 +387,7 @@ PipelineLoss run_one_f_one_b(const Mesh& mesh, const PipelineConfig& config, int
   Tensors inputs{iota({DType::i32, {stages}}, 0)};
   std::vector<TensorType> local;
   for (const Tensor& a : arrays) {
-    inputs.push_back(by_stage(a, stages));
+    inputs.push_back(split_layers(a, {stages}));
     local.push_back({a.dtype(), {inputs.back().dims().begin() + 1, inputs.back().dims().end()}});
   }
   const TracedParts traced(trace, mesh, local, parts);
@@ -410,7 +396,7 @@ PipelineLoss run_one_f_one_b(const Mesh& mesh, const PipelineConfig& config, int
   const Tensors out = differentiated(Schedule(mesh, config, num_layers, traced), traced, inputs);
   TensorReader reader(out);
   PipelineLoss result{reader.take_one(), reader.take(traced.begin.num_collected()), {}, {}};
-  for (const Tensor& x : reader.take(traced.stage.num_collected())) result.stage.push_back(by_microbatch(x));
+  for (const Tensor& x : reader.take(traced.stage.num_collected())) result.stage.push_back(by_microbatch(x, 1));
   result.end = reader.rest();
   return result;
 }

@@ -121,20 +121,6 @@ class Pipeline {
   int64_t stages_, microbatches_, rounds_, layers_, steps_;
 };
 
-// [L,…] -> [rounds, stages, layers, …].
-Tensor by_stage(const Tensor& x, int64_t rounds, int64_t stages) {
-  Dims dims{rounds, stages, x.dim(0) / (rounds * stages)};
-  dims.insert(dims.end(), x.dims().begin() + 1, x.dims().end());
-  return reshape(x, dims);
-}
-
-// [rounds, stages, M, layers, …] -> [M, L, …].
-Tensor by_microbatch(const Tensor& x) {
-  Dims order{2, 0, 1, 3}, dims{x.dim(2), x.dim(0) * x.dim(1) * x.dim(3)};
-  for (int64_t d = 4; d < x.rank(); ++d) order.push_back(d), dims.push_back(x.dim(d));
-  return reshape(transpose(x, order), dims);
-}
-
 }  // namespace
 
 bool PipelineConfig::takes_loss(const Mesh& mesh) const {
@@ -171,7 +157,7 @@ PipelineOutput run_pipeline(const Mesh& mesh, const PipelineConfig& config, int6
   Tensors inputs{iota({DType::i32, {stages}}, 0)}, microbatches;
   std::vector<PartitionSpec> in_specs{{kPipelineAxis}};
   for (const Tensor& a : arrays) {
-    inputs.push_back(by_stage(a, config.rounds, stages));
+    inputs.push_back(split_layers(a, {config.rounds, stages}));
     in_specs.push_back(by_stages);
   }
   for (const Tensor& x : carry) microbatches.push_back(split_microbatches(x, config.microbatches));
@@ -183,7 +169,7 @@ PipelineOutput run_pipeline(const Mesh& mesh, const PipelineConfig& config, int6
   const Tensors out = manual_with_captures(mesh, inputs, in_specs, out_specs, by_stages, body);
   PipelineOutput result;
   for (size_t i = 0; i < carry.size(); ++i) result.carry.push_back(join_microbatches(out[i]));
-  for (size_t i = carry.size(); i < out.size(); ++i) result.collected.push_back(by_microbatch(out[i]));
+  for (size_t i = carry.size(); i < out.size(); ++i) result.collected.push_back(by_microbatch(out[i], 2));
   return result;
 }
 

@@ -47,6 +47,21 @@ Tensor choose(const Tensor& condition, const Tensor& yes, const Tensor& no) {
   return select(broadcast_to(condition, yes.dims()), yes, no);
 }
 
+Tensor split_layers(const Tensor& x, const Dims& parts) {
+  Dims dims = parts;
+  dims.push_back(x.dim(0) / num_elements(parts));
+  dims.insert(dims.end(), x.dims().begin() + 1, x.dims().end());
+  return reshape(x, dims);
+}
+
+Tensor by_microbatch(const Tensor& x, int64_t num_parts) {
+  Dims order{num_parts}, dims{x.dim(num_parts), x.dim(num_parts + 1)};
+  for (int64_t d = 0; d < num_parts; ++d) order.push_back(d), dims[1] *= x.dim(d);
+  order.push_back(num_parts + 1);
+  for (int64_t d = num_parts + 2; d < x.rank(); ++d) order.push_back(d), dims.push_back(x.dim(d));
+  return reshape(transpose(x, order), dims);
+}
+
 Tensor entries_from(const Tensor& x, const Tensor& start, int64_t count) {
   Dims sizes = x.dims();
   sizes[0] = count;

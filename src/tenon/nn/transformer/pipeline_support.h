@@ -23,6 +23,11 @@ Tensor clamped(const Tensor& x, int64_t last);
 // One of two arrays by a scalar i1.
 Tensor choose(const Tensor& condition, const Tensor& yes, const Tensor& no);
 
+// [L, …] -> [parts…, layers, …]: L layers in parts that follow one another, `parts` {stages} or {rounds, stages}.
+Tensor split_layers(const Tensor& x, const Dims& parts);
+// [parts…, M, layers, …], where the first `num_parts` dimensions are parts, -> [M, L, …].
+Tensor by_microbatch(const Tensor& x, int64_t num_parts);
+
 // `count` of `x`'s entries along its first dimension, from `start` (i32) on.
 Tensor entries_from(const Tensor& x, const Tensor& start, int64_t count);
 
