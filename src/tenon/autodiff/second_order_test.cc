@@ -4,7 +4,9 @@
 #include "tenon/autodiff/functional.h"
 #include "tenon/autodiff/remat.h"
 #include "tenon/autodiff/testing/check_gradients.h"
+#include "tenon/ir/interpreter.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/ops/manual.h"
 
 namespace tenon {
 namespace {
@@ -117,6 +119,42 @@ TEST(SecondOrder, UnderEveryPolicy) {
           return sum_all(out.first * out.first);
         },
         args);
+  }
+}
+
+// The devices along the other axis belong to the partitioner.
+TEST(SecondOrder, ManualOverSomeOfTheAxes) {
+  std::mt19937 rng(7);
+  const Mesh mesh{{"data", 2}, {"model", 2}};
+  const PartitionSpec rows{"data"}, whole{};
+  const std::vector<Literal> args{small_literal(rng, {4, 3}), small_literal(rng, {1, 3})};
+  const LossFn loss = [&](const Tensors& p) {
+    const auto body = [](const Tensors& x) {
+      const Tensor h = tanh(x[0] * broadcast_to(x[1], x[0].dims()));
+      const Tensor sum = all_reduce_sum(expand_dims(reduce_sum(h * h, {0}), 0), "data");
+      return Tensors{sin(h) * broadcast_to(sum, h.dims()), sum};
+    };
+    const Tensors out = manual(mesh, p, {rows, whole}, {rows, whole}, body, {"data"});
+    return sum_all(out[0] * p[0]) + sum_all(exp(out[1]));
+  };
+  expect_second_order(loss, args);
+  // The same without devices.
+  const LossFn plain = [](const Tensors& p) {
+    const Tensor h = tanh(p[0] * broadcast_to(p[1], p[0].dims()));
+    const Tensor sum = expand_dims(reduce_sum(h * h, {0}), 0);
+    return sum_all(sin(h) * broadcast_to(sum, h.dims()) * p[0]) + sum_all(exp(sum));
+  };
+  const auto second = [&](const LossFn& f) {
+    const LossFn outer = [&](const Tensors& p) {
+      const Tensors g = grad([&](const Tensors& q) { return f(q); }, p);
+      return sum_all(g[0] * g[0]) + sum_all(g[1] * g[1]);
+    };
+    return interpret(gradient_graph(outer, args), args);
+  };
+  const std::vector<Literal> got = second(loss), expected = second(plain);
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    for (int64_t k = 0; k < got[i].size(); ++k) EXPECT_NEAR(got[i].as_double(k), expected[i].as_double(k), 1e-12);
   }
 }
 
