@@ -149,6 +149,14 @@ Trainer::Config pairs_config(Trainer::Config c, const Decoder::Config& encoder) 
   return c;
 }
 
+TEST_F(ObjectivesTest, PairsKnowTheTokensOfTheData) {
+  Trainer::Config c = pairs_config(config(5), encoder());
+  c.model.as<ContrastivePairs>().vocab_size = kVocab - 1;
+  const Error e = failure("none", c);
+  EXPECT_EQ(e.path(), "model.vocab_size");
+  EXPECT_THAT(e.what(), HasSubstr("got 258, expected at least 259"));
+}
+
 // On four devices a pair's negatives are those of all four.
 TEST_F(ObjectivesTest, SlowPairsAreComparedOverDevices) {
   Trainer::Config c = pairs_config(config(5), encoder());

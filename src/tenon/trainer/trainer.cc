@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <set>
 
+#include "tenon/config/access.h"
 #include "tenon/config/build_part.h"
+#include "tenon/config/config_type.h"
 #include "tenon/config/define.h"
 #include "tenon/config/validate.h"
 #include "tenon/data/dataset.h"
-#include "tenon/nn/language/causal_lm.h"
-#include "tenon/nn/language/encoder_decoder.h"
 #include "tenon/optim/learner.h"
 #include "tenon/trainer/evaluator.h"
 #include "tenon/trainer/run.h"
@@ -77,14 +77,14 @@ std::string format_final(const TrainResult& r) {
 
 namespace {
 
-// The tokens that a model has, by its config.
-std::optional<int64_t> vocab_size(const Slot<Model>& model) {
-  if (model.is<LanguageModel>()) return *model.as<LanguageModel>().vocab_size;
-  if (model.is<EncoderDecoder>()) return *model.as<EncoderDecoder>().vocab_size;
-  return std::nullopt;
+// The tokens that a model has, where its config says how many.
+std::optional<int64_t> vocab_size(const AnyConfig& model) {
+  constexpr std::string_view kField = "vocab_size";
+  if (find_field(model.type().fields(), kField) == nullptr) return std::nullopt;
+  return get_as<int64_t>(model, kField);
 }
 
-void check_vocabulary(const Slot<Model>& model, const Dataset& data) {
+void check_vocabulary(const AnyConfig& model, const Dataset& data) {
   const std::optional<int64_t> has = vocab_size(model);
   const int64_t needed = data.vocab_size();
   if (!has || *has >= needed) return;
@@ -102,7 +102,7 @@ Trainer::Trainer(const Config& config)
       model_(build_part("model", config.model)),
       learner_(build_part("learner", config.learner)),
       data_(build_part("data", config.data)) {
-  check_vocabulary(config.model, *data_);
+  check_vocabulary(*config.model, *data_);
 }
 Trainer::~Trainer() = default;
 
