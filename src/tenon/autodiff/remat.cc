@@ -66,32 +66,28 @@ std::string describe(const SaveRule& rule) {
   return fmt::format("{}", fmt::join(parts, " and "));
 }
 
-// `module` has the policy, for errors.
-std::vector<RematClause> clauses_of(const RematPolicy& policy, std::string_view module) {
+std::vector<RematClause> clauses_of(const RematPolicy& policy) {
   std::vector<SaveRule> rules;
   if (const auto* tags = policy.as<SaveTags>()) {
-    for (const std::string& tag : tags->device) {
-      if (std::find(tags->host.begin(), tags->host.end(), tag) != tags->host.end()) {
-        throw Error(ErrorCode::invalid_argument, "a remat policy keeps a tag on the device and on the host")
-            .at(std::string(module))
-            .got(tag);
-      }
-      rules.push_back({.tag = tag});
-    }
+    for (const std::string& tag : tags->device) rules.push_back({.tag = tag});
     for (const std::string& tag : tags->host) rules.push_back({.tag = tag});
   }
   if (const auto* list = policy.as<SaveRules>()) rules = list->rules;
   std::vector<RematClause> out;
   for (const SaveRule& rule : rules) {
-    const std::string text = describe(rule);
-    if (std::any_of(out.begin(), out.end(), [&](const RematClause& other) { return other.text == text; })) {
-      throw Error(ErrorCode::invalid_argument, "a remat policy names the same twice: the second decides nothing")
-          .at(std::string(module))
-          .got(text.empty() ? "a rule for everything" : text);
-    }
-    out.push_back({text, [rule](const RematQuery& query) { return matches(rule, query); }});
+    out.push_back({describe(rule), [rule](const RematQuery& query) { return matches(rule, query); }});
   }
   return out;
+}
+
+// A problem of entry `index` of `list` when its tag is no regular expression, or `seen` has it already.
+void check_entry(Checker& c, std::string_view list, size_t index, const SaveRule& rule, std::set<std::string>& seen) {
+  const std::string field = fmt::format("{}.{}", list, index), text = describe(rule);
+  c.require(seen.insert(text).second, field,
+            fmt::format("names the same as one before it, so that it decides nothing: {}",
+                        text.empty() ? "everything" : text));
+  const Result<Regex> tag = Regex::compile(rule.tag);
+  c.require(tag.ok(), field, tag.ok() ? "" : tag.error().message());
 }
 
 // A few of the names, for an error.
@@ -142,6 +138,17 @@ struct Tried {
 
 }  // namespace
 
+void SaveTags::check(Checker& c) const {
+  std::set<std::string> seen;
+  for (size_t i = 0; i < device.size(); ++i) check_entry(c, "device", i, {.tag = device[i]}, seen);
+  for (size_t i = 0; i < host.size(); ++i) check_entry(c, "host", i, {.tag = host[i]}, seen);
+}
+
+void SaveRules::check(Checker& c) const {
+  std::set<std::string> seen;
+  for (size_t i = 0; i < rules.size(); ++i) check_entry(c, "rules", i, rules[i], seen);
+}
+
 Save SaveRules::operator()(const RematQuery& query) const {
   const auto rule = std::find_if(rules.begin(), rules.end(), [&](const SaveRule& r) { return matches(r, query); });
   return rule == rules.end() ? otherwise : rule->save;
@@ -184,7 +191,7 @@ RematScope::RematScope(const RematPolicy& policy) {
   Trace& trace = current_trace();
   previous_ = trace.mark().remat_scope;
   const auto decide = [policy](const RematQuery& query) { return policy(query); };
-  trace.set_remat_scope(trace.add_remat_scope(decide, clauses_of(policy, trace.path())));
+  trace.set_remat_scope(trace.add_remat_scope(decide, clauses_of(policy)));
   active_ = true;
 }
 

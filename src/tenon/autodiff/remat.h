@@ -32,6 +32,7 @@ struct SaveDots {
 // Keeps values with these tags (as in SaveRule) on the device, or in host memory, and computes the rest again.
 struct SaveTags {
   std::vector<std::string> device = {}, host = {};
+  void check(Checker& c) const;  // each tag stands once
   TENON_FN(device, host)
   Save operator()(const RematQuery& query) const;
 };
@@ -49,6 +50,7 @@ struct SaveRule {
 struct SaveRules {
   std::vector<SaveRule> rules = {};
   Save otherwise = Save::recompute;
+  void check(Checker& c) const;  // no two rules match the same
   TENON_FN(rules, otherwise)
   Save operator()(const RematQuery& query) const;
 };

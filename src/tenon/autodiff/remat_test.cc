@@ -260,7 +260,6 @@ TEST(Remat, APolicyThatMatchesNothingIsAnError) {
   EXPECT_FALSE(error(SaveTags{.device = {"hid+en"}}));
   EXPECT_TRUE(error(SaveTags{.device = {"hid"}})) << "all of a tag";
   EXPECT_TRUE(error(SaveTags{.device = {"hid+en*"}, .host = {"(hidden"}})) << "no regular expression";
-  EXPECT_TRUE(error(SaveTags{.device = {"hidden"}, .host = {"hidden"}}));
   EXPECT_FALSE(error(SaveRules{.rules = {{.path = "layers.1"}}}));
   EXPECT_FALSE(error(SaveRules{}));
   const auto tag_error = error(SaveTags{.device = {"hidden"}, .host = {"hiden"}});
@@ -276,23 +275,22 @@ TEST(Remat, APolicyThatMatchesNothingIsAnError) {
   EXPECT_EQ(path_error->hint(), "did you mean layers.0 or layers.1?");
 }
 
-TEST(Remat, APolicyThatSaysTheSameTwiceIsAnError) {
-  const auto error = [](const RematPolicy& policy) {
-    return error_of([&] {
-      Trace trace;
-      const TraceScope tracing(trace);
-      trace.set_path("layers.0");
-      const RematScope scope(policy);
-    });
+TEST(Remat, APolicyIsCheckedWhereItStandsInAConfig) {
+  const auto problem = [](const auto& policy) {
+    Checker c;
+    c.set_prefix("model.remat");
+    policy.check(c);
+    return c.problems().empty() ? "" : c.problems()[0].path + " " + c.problems()[0].message;
   };
-  const auto tags = error(SaveTags{.device = {"a", "b", "a"}});
-  ASSERT_TRUE(tags);
-  EXPECT_EQ(tags->code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(tags->path(), "layers.0");
-  EXPECT_NE(std::string(tags->what()).find("got tag \"a\""), std::string::npos);
-  EXPECT_TRUE(error(SaveRules{.rules = {{.path = "x", .op = "sin"}, {.path = "x", .op = "sin", .save = Save::host}}}));
-  EXPECT_TRUE(error(SaveRules{.rules = {{}, {}}}));
-  EXPECT_FALSE(error(SaveRules{.rules = {{.path = "x", .op = "sin"}, {.path = "x"}}}));
+  const std::string same = " names the same as one before it, so that it decides nothing: ";
+  EXPECT_EQ(problem(SaveTags{.device = {"a", "b", "a"}}), "model.remat.device.2" + same + "tag \"a\"");
+  EXPECT_EQ(problem(SaveTags{.device = {"a"}, .host = {"b", "a"}}), "model.remat.host.1" + same + "tag \"a\"");
+  EXPECT_EQ(problem(SaveRules{.rules = {{.path = "x", .op = "sin"}, {.path = "x", .op = "sin", .save = Save::host}}}),
+            "model.remat.rules.1" + same + "path \"x\" and op \"sin\"");
+  EXPECT_EQ(problem(SaveRules{.rules = {{}, {}}}), "model.remat.rules.1" + same + "everything");
+  EXPECT_EQ(problem(SaveTags{.device = {"a"}, .host = {".*_proj"}}), "");
+  EXPECT_EQ(problem(SaveRules{.rules = {{.path = "x", .op = "sin"}, {.path = "x"}}}), "");
+  EXPECT_EQ(problem(SaveRules{.rules = {{.tag = "a(b"}}}).find("model.remat.rules.0 "), 0U);
 }
 
 }  // namespace
