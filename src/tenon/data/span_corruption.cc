@@ -13,7 +13,7 @@
 #include "tenon/data/document.h"
 #include "tenon/data/order.h"
 #include "tenon/data/text_dataset.h"
-#include "tenon/text/tokenizer.h"
+#include "tenon/text/sentinel_tokenizer.h"
 
 namespace tenon {
 
@@ -105,20 +105,20 @@ Document as_document(const std::vector<int32_t>& tokens) {
 SpanCorruption::SpanCorruption(const Config& config) : SpanCorruption(config, build_text(config)) {}
 SpanCorruption::SpanCorruption(const Config& config, std::unique_ptr<Dataset> text)
     : config_(config), text_(std::move(text)) {
-  if (tokenizer() != nullptr) return;
-  throw Error(ErrorCode::invalid_argument, "a dataset without a tokenizer: sentinels are numbered behind its tokens")
-      .at("text");
+  std::shared_ptr<const Tokenizer> own = text_->tokenizer();
+  if (own == nullptr) {
+    throw Error(ErrorCode::invalid_argument, "a dataset without a tokenizer: sentinels are numbered behind its tokens")
+        .at("text");
+  }
+  tokenizer_ =
+      std::make_shared<const SentinelTokenizer>(std::move(own), config.count_gaps(config.sequence_length).gaps);
 }
 SpanCorruption::~SpanCorruption() = default;
-
-int64_t SpanCorruption::vocab_size() const {
-  return text_->vocab_size() + config_.count_gaps(config_.sequence_length).gaps;
-}
 
 Batch SpanCorruption::batch(int64_t step) const {
   const Batch texts = text_->batch(step);
   const BatchTypes types = config_.batch_types();
-  const SpecialTokens special = SpecialTokens::of(*tokenizer());
+  const SpecialTokens special = SpecialTokens::of(*tokenizer_);
   TokenBatch source = empty_batch(config_.batch_size, types.at("source_ids").dims[1]);
   TokenBatch target = empty_batch(config_.batch_size, types.at("input_ids").dims[1]);
   for (int64_t row = 0; row < config_.batch_size; ++row) {

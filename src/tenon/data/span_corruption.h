@@ -22,9 +22,9 @@ struct GapCounts {
 //   source   Thank you <0> me to your party <1>
 //   target   <0> for inviting <1> last week eos
 //
-// As in T5's code, a text begins with what stays and ends with a gap. Sentinels are numbered from the tokenizer's
-// vocabulary on. A row is one text, whatever documents are in it; where its gaps are depends on the seed and the row's
-// number alone, in training and evaluation.
+// As in T5's code, a text begins with what stays and ends with a gap. Its tokenizer is that of `text` with the
+// sentinels of the longest row behind its tokens (SentinelTokenizer). A row is one text, whatever documents are in it;
+// where its gaps are depends on the seed and the row's number alone, in training and evaluation.
 class SpanCorruption final : public LanguageDataset {
  public:
   struct Config : LanguageDataset::Config {
@@ -49,14 +49,14 @@ class SpanCorruption final : public LanguageDataset {
   Batch batch(int64_t step) const override;
   std::optional<int64_t> num_batches() const override { return text_->num_batches(); }
   std::unique_ptr<Dataset> held_out() const override;
-  std::shared_ptr<const Tokenizer> tokenizer() const override { return text_->tokenizer(); }
-  int64_t vocab_size() const override;
+  std::shared_ptr<const Tokenizer> tokenizer() const override { return tokenizer_; }
   std::string describe() const override;
 
  private:
   SpanCorruption(const Config& config, std::unique_ptr<Dataset> text);
   Config config_;
   std::shared_ptr<const Dataset> text_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
 };
 
 }  // namespace tenon

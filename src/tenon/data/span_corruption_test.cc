@@ -11,6 +11,7 @@
 #include "tenon/data/text_dataset.h"
 #include "tenon/data/token_dataset.h"
 #include "tenon/text/byte_vocab.h"
+#include "tenon/text/tokenizer.h"
 
 namespace tenon {
 namespace {
@@ -185,6 +186,8 @@ TEST_F(SpanCorruptionTest, CountsOfGaps) {
   c.mean_span_length = 1;
   EXPECT_EQ(counts(10), std::pair(int64_t{9}, int64_t{1}));  // one token stays, in front of one gap
   EXPECT_EQ(SpanCorruption(config()).vocab_size(), kByteVocabSize + 2);
+  const std::vector<int32_t> sentinels{kByteVocabSize, kByteVocabSize + 1, kByteVocabSize + 2};
+  EXPECT_EQ(SpanCorruption(config()).tokenizer()->decode(sentinels), "<extra_id_0><extra_id_1>");
 }
 
 // Has rows, but nothing to read them by.

@@ -3,9 +3,10 @@
 #include "tenon/config/registry.h"
 #include "tenon/text/bytes_tokenizer.h"
 #include "tenon/text/sentencepiece_tokenizer.h"
+#include "tenon/text/sentinel_tokenizer.h"
 
 namespace tenon {
 
-void register_text(Registry& registry) { registry.add<BytesTokenizer, SentencePieceTokenizer>(); }
+void register_text(Registry& registry) { registry.add<BytesTokenizer, SentencePieceTokenizer, SentinelTokenizer>(); }
 
 }  // namespace tenon

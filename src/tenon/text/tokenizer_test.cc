@@ -13,6 +13,7 @@
 #include "tenon/text/register.h"
 #include "tenon/text/saved_tokenizer.h"
 #include "tenon/text/sentencepiece_tokenizer.h"
+#include "tenon/text/sentinel_tokenizer.h"
 #include "tenon/text/token_stream.h"
 #include "tenon/text/train_sentencepiece.h"
 
@@ -156,6 +157,54 @@ TEST_F(TokenizerTest, SavedOnesLoad) {
   EXPECT_NE(fingerprint(*bytes), fingerprint(*tokenizer));
   write("saved/tokenizer.toml", tokenizer_files(*bytes).at("tokenizer.toml"));
   EXPECT_EQ(load_tokenizer(join_path(dir_, "saved"))->vocab_size(), 259);
+}
+
+std::vector<int32_t> joined(std::vector<std::vector<int32_t>> parts) {
+  std::vector<int32_t> out;
+  for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
+  return out;
+}
+
+TEST_F(TokenizerTest, SentinelsAreWrittenByName) {
+  const std::string file = write("m.model", models_[0]);
+  for (const std::string name : {"bytes", file.c_str()}) {
+    const std::shared_ptr<const Tokenizer> text = open_tokenizer(name);
+    const SentinelTokenizer tokens(text, 12);
+    const auto first = static_cast<int32_t>(text->vocab_size());
+    EXPECT_EQ(tokens.vocab_size(), first + 12);
+    const std::vector<int32_t> got = tokens.encode("<extra_id_11>ka <lo<extra_id_0> mi<extra_id_>");
+    EXPECT_EQ(got, joined({{first + 11}, text->encode("ka <lo"), {first}, text->encode(" mi<extra_id_>")}));
+    EXPECT_EQ(tokens.decode(std::vector<int32_t>{tokens.bos_id(), first + 1, tokens.eos_id(), first + 12}),
+              "<extra_id_1>");
+    EXPECT_FALSE(tokens.is_special(first) || tokens.is_special(first + 11));
+    EXPECT_TRUE(tokens.is_special(first + 12) && tokens.is_special(tokens.pad_id()) && tokens.is_special(-1));
+    EXPECT_EQ(&text_tokenizer(tokens), text.get());
+    EXPECT_EQ(&text_tokenizer(*text), text.get());
+  }
+}
+
+TEST_F(TokenizerTest, SentinelsThatArentThereAreRefused) {
+  const SentinelTokenizer tokens(open_tokenizer("bytes"), 2);
+  for (const std::string number : {"2", "01", "99999999999999999999"}) {
+    try {
+      (void)tokens.encode("a<extra_id_" + number + ">");
+      ADD_FAILURE() << number;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+      EXPECT_THAT(e.what(), HasSubstr("got <extra_id_" + number + ">, expected <extra_id_0> to <extra_id_1>"));
+    }
+  }
+}
+
+TEST_F(TokenizerTest, SavedSentinelsLoad) {
+  const SentinelTokenizer tokens(open_tokenizer(write("m.model", models_[0])), 3);
+  make_dirs(join_path(dir_, "saved")).value();
+  for (const auto& [name, content] : tokenizer_files(tokens)) write("saved/" + name, content);
+  remove_tree(join_path(dir_, "m.model")).value();
+  const auto loaded = load_tokenizer(join_path(dir_, "saved"));
+  EXPECT_EQ(loaded->encode("kalo<extra_id_2>"), tokens.encode("kalo<extra_id_2>"));
+  EXPECT_EQ(fingerprint(*loaded), fingerprint(tokens));
+  EXPECT_EQ(fingerprint(text_tokenizer(*loaded)), fingerprint(tokens.text()));
 }
 
 TEST_F(TokenizerTest, WhatIsNoTokenizerIsRefused) {

@@ -9,6 +9,7 @@
 #include "tenon/config/define.h"
 #include "tenon/data/dataset.h"
 #include "tenon/text/saved_tokenizer.h"
+#include "tenon/text/sentinel_tokenizer.h"
 #include "tenon/trainer/run_log.h"
 #include "tenon/trainer/train_session.h"
 
@@ -22,10 +23,12 @@ TENON_MODULE(LossEvaluator, Evaluator, "loss, perplexity, bits per byte and what
 
 namespace {
 
-// Numbers of another tokenizer stand for other text, or for nothing the model knows.
+// Numbers of another tokenizer stand for other text, or for nothing the model knows. There may be fewer sentinels.
 void check_tokens(const Dataset& data, const Dataset& training) {
   const std::shared_ptr<const Tokenizer> own = data.tokenizer(), trained = training.tokenizer();
-  if (own == nullptr || trained == nullptr || own == trained || fingerprint(*own) == fingerprint(*trained)) return;
+  if (own == nullptr || trained == nullptr || own == trained) return;
+  const bool same_text = fingerprint(text_tokenizer(*own)) == fingerprint(text_tokenizer(*trained));
+  if (same_text && own->vocab_size() <= trained->vocab_size()) return;
   throw Error(ErrorCode::incompatible, "the dataset's tokenizer isn't that of the data the run trains on")
       .at("data")
       .got(fmt::format("a vocabulary of {}, fingerprint {}", own->vocab_size(), fingerprint(*own)))
