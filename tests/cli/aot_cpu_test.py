@@ -71,6 +71,17 @@ class AotWithoutPlugins(CommandTest):
         self.check_error(run("aot", "austen_tiny", "--target", "cpu", *options[:4], *short), 2, "room behind its prompt")
         self.check_error(run("aot", "digits", "--target", "cpu", *options), 2, "can't write text")
 
+    def test_writing_texts_of_a_source(self):
+        sizes = [word for size in ("num_layers=1", "model_dim=32", "hidden_dim=64") for word in ("--set", "args." + size)]
+        options = ["--program", "generate", "--rows", "2", "--prompt_tokens", "64", "--json"]
+        command = ["aot", "austen_spans", "--target", "cpu:2", "--set", "mesh.model=2", *sizes, *options]
+        report = json.loads(self.check(run(*command, "--max_length", "16")).stdout)
+        self.assertGreater(report["prefill"]["flops"]["step"], 8 * report["decode"]["flops"]["step"])
+        longer = json.loads(self.check(run(*command[:-2], "128", "--json", "--max_length", "16")).stdout)
+        cache = [each["decode"]["bytes"]["own_account"]["cache"] for each in (report, longer)]
+        self.assertGreater(cache[1], 1.5 * cache[0])
+        self.check_error(run(*command, "--max_length", "1"), 2, "room behind its first token")
+
     def test_nothing_compiles_for_this_chip(self):
         done = self.check(run("aot", "llama2_7b", "--target", "trn2:64x16"))
         self.assertIn('matches "neuron-trn2-1024"', done.stderr)

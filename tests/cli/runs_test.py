@@ -138,7 +138,20 @@ class Training(Trained):
         done = self.check(run("train", "austen_spans", "--data", self.text, "--dir", spans, *sets))
         self.assertIn("15 % of it taken out, in gaps of 20 tokens\n", done.stdout)
         self.assertRegex(done.stdout, r"encoder\.layers.*\n(.*\n)*.*decoder\.layers.*cross_attention")
-        self.check_error(run("generate", spans), 2, "can't write text", "EncoderDecoder", "in C++")
+
+        def write(*options):
+            return self.check(run("generate", spans, "--max_tokens", 8, *options)).stdout
+
+        greedy = ("--temperature", 0)
+        text = write(*greedy, "--prompt", "it is <extra_id_0>")
+        self.assertNotIn("it is", text)
+        both = write(*greedy, "--prompt", "it is <extra_id_0>", "--prompt", "a truth").split("=== prompt ")
+        self.assertEqual(both[1].split("tokens\n")[1], text)
+        write("--prompt", "it is", "--seed", 3, "--num_samples", 2)
+        write("--prompt", "it is", "--num_beams", 2)
+        self.check_error(run("generate", spans), 2, "at prompt", "there is none")
+        wrong = run("generate", spans, "--prompt", "it is <extra_id_1>")
+        self.check_error(wrong, 2, "at prompt", "no such sentinel", "<extra_id_0>")
 
     def test_nothing_to_train_is_said(self):
         past = self.check(self.train(self.copy("past"), "max_steps=10"))

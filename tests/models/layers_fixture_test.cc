@@ -119,7 +119,7 @@ void expect_decodes(const CausalLm& model, const std::string& name) {
       evaluate(weights_for(model, name), batch,
                [&](const Nest& s, const Nest& b) {
                  const Nest cache =
-                     functional(model, &CausalLm::init_cache, s, Tensor(), false, kRows, int64_t{kTokens}).result;
+                     functional(model, &CausalLm::init_cache, s, Tensor(), false, CacheSizes{kRows, kTokens}).result;
                  return decode(model, s, b, cache);
                }),
       name);
@@ -248,7 +248,7 @@ TEST(LayersFixture, RaggedDecodingThroughXla) {
   const Values weights = weights_for(model, "gemma2"), batch = file().all("gemma2/batch/");
   const int64_t first[] = {6, 2}, steps = 2;
   const NestGraph program = nest_graph(weights, batch, [&](const Nest& s, const Nest& b) {
-    Nest cache = functional(model, &CausalLm::init_cache, s, Tensor(), false, kRows, kTokens).result, out;
+    Nest cache = functional(model, &CausalLm::init_cache, s, Tensor(), false, CacheSizes{kRows, kTokens}).result, out;
     const auto extend = [&](const std::vector<int64_t>& start, const std::vector<int64_t>& count, int64_t padded) {
       std::vector<Tensor> rows;
       for (int64_t r = 0; r < kRows; ++r) {
@@ -433,10 +433,13 @@ TEST(LayersFixture, EncoderDecoderDecodes) {
     expect_decoded(
         evaluate(weights_for(model, "t5"), file().all("t5/batch/"),
                  [&](const Nest& s, const Nest& b) {
-                   const Memory memory = functional(model, &EncoderDecoder::encode, s, Tensor(), false, b).result;
+                   const Tensor &ids = b.at("source_ids"), &live = b.at("source_segment_ids");
+                   const CacheSizes sizes{kRows, kTokens, ids.dim(1)};
+                   const Nest empty = functional(model, &EncoderDecoder::init_cache, s, Tensor(), false, sizes).result;
+                   const Tensor lengths = reduce_sum(live, {1});
                    return decode(
                        model, s, b,
-                       functional(model, &EncoderDecoder::init_cache, s, Tensor(), false, memory, kTokens).result);
+                       functional(model, &EncoderDecoder::read_source, s, Tensor(), false, empty, ids, lengths).result);
                  }),
         "t5");
   }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMaxRows = int64_t{1} << 20, kMaxLength = int64_t{1} << 24;
 
-void check_shape(const GenerateShape& shape) {
+void check_shape(const GenerateShape& shape, bool reads_source) {
   const auto check = [](const char* option, int64_t value, int64_t least, int64_t most, const std::string& why) {
     if (value >= least && value <= most) return;
     throw Error(ErrorCode::invalid_argument, "not a size of texts")
@@ -24,7 +24,9 @@ void check_shape(const GenerateShape& shape) {
   };
   check("--rows", shape.rows, 1, kMaxRows, "");
   check("--prompt_tokens", shape.prompt_tokens, 1, kMaxLength - 1, "");
-  check("--max_length", shape.max_length, shape.prompt_tokens + 1, kMaxLength, ", with room behind its prompt");
+  const int64_t begin = reads_source ? 1 : shape.prompt_tokens;
+  const std::string why = reads_source ? ", with room behind its first token" : ", with room behind its prompt";
+  check("--max_length", shape.max_length, begin + 1, kMaxLength, why);
 }
 
 std::unique_ptr<LanguageModel> build_model(const Trainer::Config& config) {
@@ -66,6 +68,8 @@ class Reports {
     }
   }
 
+  bool reads_source() const { return model_->reads_source(); }
+
   StepReport report(std::string name, const GenerateKey& key) const {
     GenerateProgram made = make_generate_program(*model_, names_, types_, nullptr, key);
     Graph graph = make_graph(made.types, made.body);
@@ -80,7 +84,7 @@ class Reports {
     made.spec.result_specs.emplace_back();
     StepReport start;
     start.name = std::move(name);
-    start.tokens = static_cast<double>(key.rows * key.num_tokens);
+    start.tokens = static_cast<double>(key.rows * (key.reads_source ? key.source_length : key.num_tokens));
     made.spec.pass_observer = [&](const Pass* pass, const Graph& g) {
       if (pass == &passes().front()) start.flops = count_flops_by_kind(*g.trace, g.root);
     };
@@ -103,11 +107,17 @@ class Reports {
 
 std::vector<StepReport> compile_generate(const Trainer::Config& config, std::string_view target,
                                          const GenerateShape& shape, const AotOptions& options) {
-  check_shape(shape);
   const ProgramReporter reporter(target, options);
   const Reports reports(config, reporter);
-  return {reports.report("prefill", {shape.rows, shape.prompt_tokens, shape.max_length, 0}),
-          reports.report("decode", {shape.rows, 1, shape.max_length, 0})};
+  check_shape(shape, reports.reads_source());
+  const int64_t source = reports.reads_source() ? shape.prompt_tokens : 0;
+  GenerateKey prefill{shape.rows, shape.prompt_tokens, shape.max_length, 0, false, source};
+  if (reports.reads_source()) {
+    prefill.num_tokens = 1;
+    prefill.reads_source = true;
+  }
+  return {reports.report("prefill", prefill),
+          reports.report("decode", {shape.rows, 1, shape.max_length, 0, false, source})};
 }
 
 }  // namespace tenon

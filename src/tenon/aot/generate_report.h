@@ -7,6 +7,7 @@ namespace tenon {
 
 struct GenerateShape {
   int64_t rows = 1;  // texts at once
+  // Of a model that reads a source: tokens of that, and of the text alone.
   int64_t prompt_tokens = 256, max_length = 1024;
 };
 

@@ -89,9 +89,12 @@ void add_aot_command(Command& program) {
               "train: the training step; generate: what reads a prompt (prefill) and what writes each token (decode)")
       .with_default();
   command.option("--rows", &c->shape.rows, "of --program generate: texts at once").with_default();
-  command.option("--prompt_tokens", &c->shape.prompt_tokens, "of --program generate: tokens of a prompt")
+  command
+      .option("--prompt_tokens", &c->shape.prompt_tokens, "of --program generate: tokens of a prompt, or of a source")
       .with_default();
-  command.option("--max_length", &c->shape.max_length, "of --program generate: tokens of prompt and text")
+  command
+      .option("--max_length", &c->shape.max_length,
+              "of --program generate: tokens of prompt and text, or of a text that has a source")
       .with_default();
   command.option("--json", &c->json, "prints JSON (docs/aot.md)");
   command

@@ -67,7 +67,10 @@ void add_generate(Command& program) {
   const auto c = std::make_shared<GenerateCommand>();
   Command& command = program.add("generate", "writes text with a trained model");
   command.option("dir", &c->dir, "directory of the run").required();
-  command.option("--prompt", &c->prompts, "text to go on from; may be given again").type_name("TEXT");
+  command
+      .option("--prompt", &c->prompts,
+              "text to go on from, or to read where the model reads one and writes another; may be given again")
+      .type_name("TEXT");
   command.option("--num_samples", &c->num_samples, "texts of each prompt; text i of all has the seed SEED + i")
       .with_default();
   command.option("--max_tokens", &c->options.max_tokens, "at most so many tokens").with_default();

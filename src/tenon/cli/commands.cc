@@ -99,7 +99,7 @@ namespace {
 
 void write_one(Generator& generator, const std::string& prompt, const GenerateOptions& options) {
   generator.check(prompt, options);  // before anything is on the screen
-  print_text(prompt);
+  if (!generator.reads_source()) print_text(prompt);
   const GenerateResult result = generator.generate(prompt, options, print_text);
   print_text("\n");
   const auto decoded = static_cast<double>(result.tokens.empty() ? 0 : result.tokens.size() - 1);
@@ -114,7 +114,7 @@ void write_all(Generator& generator, const std::vector<std::string>& prompts, si
   const std::vector<GenerateResult> results = generator.generate_all(all, options);
   for (size_t i = 0; i < results.size(); ++i) {
     print_text(fmt::format("=== prompt {}, sample {}: {} tokens\n{}{}\n", i / num_samples + 1, i % num_samples + 1,
-                           results[i].tokens.size(), all[i], results[i].text));
+                           results[i].tokens.size(), generator.reads_source() ? "" : all[i], results[i].text));
   }
 }
 

@@ -68,10 +68,14 @@ std::vector<Tensor> Body::operator()(const std::vector<Tensor>& tensors) const {
   const Nest state = named(names, args.subspan(cache_names.size() + 1));
   const auto rest = args.subspan(cache_names.size() + 1 + names.size());
   const Tensor &ids = rest[0], &start = rest[1], &last = rest[2];
+  const auto choice = rest.subspan(key.reads_source ? 5 : 3);
   if (key.count > 0) {
-    for (auto& [name, t] : cache) t = take(t, rest[3]);
+    for (auto& [name, t] : cache) t = take(t, choice[0]);
   } else {
     counts = count_tokens(counts, ids, last);
+  }
+  if (key.reads_source) {
+    cache = functional(*model, &LanguageModel::read_source, state, Tensor(), false, cache, rest[3], rest[4]).result;
   }
   const auto out = functional(*model, &LanguageModel::extend_step, state, Tensor(), false, cache, ids, start, last);
   const auto& [next_cache, raw] = out.result;
@@ -80,24 +84,24 @@ std::vector<Tensor> Body::operator()(const std::vector<Tensor>& tensors) const {
   results.push_back(counts);
   const Tensor logits = convert(raw, DType::f32);
   if (key.count > 0) {
-    const Tensor sums = log_softmax(without_special(logits, tokenizer)) + expand_dims(rest[4], 1);
+    const Tensor sums = log_softmax(without_special(logits, tokenizer)) + expand_dims(choice[1], 1);
     const TopK best = top_k(reshape(sums, {-1}), key.count);
     results.insert(results.end(), {best.values, best.indices});
   } else {
-    const SamplingNumbers numbers(rest[3]);
+    const SamplingNumbers numbers(choice[0]);
     const Tensor likely = without_special(penalize_repetition(logits, counts, numbers.repetition_penalty), tokenizer);
-    results.push_back(reshape(sample_token(likely, numbers, rest[4], start + last), {key.rows, 1}));
+    results.push_back(reshape(sample_token(likely, numbers, choice[1], start + last), {key.rows, 1}));
   }
   return results;
 }
 
 }  // namespace
 
-std::map<std::string, TensorType> cache_types(const LanguageModel& model, int64_t rows, int64_t max_length) {
+std::map<std::string, TensorType> cache_types(const LanguageModel& model, const CacheSizes& sizes) {
   std::map<std::string, TensorType> out;
   make_graph({}, [&](const std::vector<Tensor>&) {
     const Nest none;
-    const auto cache = functional(model, &LanguageModel::init_cache, none, Tensor(), false, rows, max_length);
+    const auto cache = functional(model, &LanguageModel::init_cache, none, Tensor(), false, sizes);
     for (const auto& [name, t] : cache.result) out.emplace(name, t.type());
     return std::vector<Tensor>{};
   });
@@ -114,7 +118,7 @@ GenerateProgram make_generate_program(const LanguageModel& model, const std::vec
     out.types.push_back(std::move(type));
   };
   const int64_t R = key.rows;
-  for (const auto& [name, type] : cache_types(model, R, key.max_length)) {
+  for (const auto& [name, type] : cache_types(model, {R, key.max_length, key.source_length})) {
     if (key.count > 0 && (type.rank() == 0 || type.dims[0] != R)) {
       throw Error(ErrorCode::unsupported, "beam search moves the rows of a cache, and this array has none")
           .at(name)
@@ -131,6 +135,10 @@ GenerateProgram make_generate_program(const LanguageModel& model, const std::vec
   add("ids", {DType::i32, {R, key.num_tokens}});
   add("start", i32);
   add("last", i32);
+  if (key.reads_source) {
+    add("source_ids", {DType::i32, {R, key.source_length}});
+    add("source_lengths", {DType::i32, {R}});
+  }
   if (key.count > 0) {
     add("parents", {DType::i32, {R}});
     add("scores", {DType::f32, {R}});

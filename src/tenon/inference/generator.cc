@@ -21,18 +21,37 @@ int64_t round_up(int64_t length, int64_t least) {
   return out;
 }
 
+// Places of a program that takes a piece of `count` tokens.
+int64_t piece_width(int64_t count) { return count == 1 ? 1 : round_up(count, 16); }
+
 // Of prompt and text together.
 int64_t cache_length(int64_t prompt_length, int64_t max_tokens) { return round_up(prompt_length + max_tokens, 16); }
 
+int64_t longest_text(const ModelRunner& runner) {
+  return std::min(Generator::kMaxLength, runner.max_length().value_or(Generator::kMaxLength));
+}
+
+void check_prompt(const ModelRunner& runner, int64_t prompt_length) {
+  const int64_t longest = longest_text(runner);
+  if (prompt_length <= longest) return;
+  throw Error(ErrorCode::invalid_argument, "the prompt is too long")
+      .at("prompt")
+      .got(fmt::format("{} tokens", prompt_length))
+      .expected(fmt::format("at most {}", longest));
+}
+
+void check_source(const ModelRunner& runner, int64_t source_length) {
+  check_prompt(runner, source_length);
+  if (source_length > 0) return;
+  throw Error(ErrorCode::invalid_argument, "this model writes a text of its prompt, and there is none")
+      .at("prompt")
+      .got("no tokens")
+      .expected("at least one");
+}
+
 void check_length(const ModelRunner& runner, int64_t prompt_length, int64_t max_tokens) {
-  const int64_t longest = std::min(Generator::kMaxLength, runner.max_length().value_or(Generator::kMaxLength));
-  const int64_t left = longest - prompt_length;
-  if (left < 0) {
-    throw Error(ErrorCode::invalid_argument, "the prompt is too long")
-        .at("prompt")
-        .got(fmt::format("{} tokens", prompt_length))
-        .expected(fmt::format("at most {}", longest));
-  }
+  check_prompt(runner, prompt_length);
+  const int64_t left = longest_text(runner) - prompt_length;
   if (max_tokens < 0 || max_tokens > left) {
     throw Error(ErrorCode::invalid_argument, "the text doesn't fit behind the prompt")
         .at("max_tokens")
@@ -65,7 +84,7 @@ struct Piece {
 // The places [begin, begin + count) of prompts, padded to a program's number of tokens; rows that no prompt is left for
 // are as the first. Prompts of one length have one `start` and `last`.
 Piece piece(std::span<const std::vector<int64_t>> prompts, int64_t rows, int64_t begin, int64_t count, int32_t pad) {
-  const int64_t width = round_up(count, 16);
+  const int64_t width = piece_width(count);
   Piece out;
   std::vector<int64_t> ids;
   for (int64_t row = 0; row < rows; ++row) {
@@ -156,27 +175,61 @@ Generator::Generator(std::unique_ptr<LanguageModel> model, const std::map<std::s
                                           std::move(backend));
 }
 
-std::vector<int64_t> Generator::prompt_tokens(std::string_view prompt) const {
-  std::vector<int64_t> out{tokenizer_->bos_id()};
-  for (const int32_t token : tokenizer_->encode(prompt)) out.push_back(token);
+Generator::Prompt Generator::read_prompt(std::string_view prompt, int64_t max_tokens) const {
+  Prompt out{{tokenizer_->bos_id()}, {}};
+  std::vector<int64_t>& read = reads_source() ? out.source : out.tokens;
+  try {
+    for (const int32_t token : tokenizer_->encode(prompt)) read.push_back(token);
+  } catch (Error& e) {
+    e.prefix("prompt");
+    throw;
+  }
+  if (reads_source()) check_source(*runner_, static_cast<int64_t>(out.source.size()));
+  check_length(*runner_, static_cast<int64_t>(out.tokens.size()), max_tokens);
   return out;
 }
 
-std::vector<int64_t> Generator::checked_tokens(std::string_view prompt, const GenerateOptions& options) const {
+Generator::Prompt Generator::checked_prompt(std::string_view prompt, const GenerateOptions& options) const {
   options.check(runner_->vocab_size());
-  std::vector<int64_t> tokens = prompt_tokens(prompt);
-  check_length(*runner_, static_cast<int64_t>(tokens.size()), options.max_tokens);
-  return tokens;
+  return read_prompt(prompt, options.max_tokens);
+}
+
+void Generator::add_text(Texts& texts, Prompt prompt, int64_t seed, const GenerateOptions& options,
+                         std::function<void(std::string_view)> on_text) const {
+  texts.writers.emplace_back(*tokenizer_, prompt.tokens, options, std::move(on_text));
+  texts.prompts.push_back(std::move(prompt.tokens));
+  texts.sources.push_back(std::move(prompt.source));
+  texts.seeds.push_back(seed);
+}
+
+int64_t Generator::source_length(std::span<const std::vector<int64_t>> sources) const {
+  return reads_source() ? std::min(round_up(longest(sources), 16), longest_text(*runner_)) : 0;
+}
+
+std::optional<SourceTokens> Generator::source_tokens(std::span<const std::vector<int64_t>> sources,
+                                                     const SequenceBatch& batch) const {
+  if (batch.source_length == 0) return std::nullopt;
+  std::vector<int64_t> ids, lengths;
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    const auto& source = sources[row < static_cast<int64_t>(sources.size()) ? static_cast<size_t>(row) : 0];
+    ids.insert(ids.end(), source.begin(), source.end());
+    ids.resize(static_cast<size_t>((row + 1) * batch.source_length), tokenizer_->pad_id());
+    lengths.push_back(static_cast<int64_t>(source.size()));
+  }
+  return SourceTokens{runner_->put(integers(DType::i32, {batch.rows, batch.source_length}, ids)),
+                      runner_->put(integers(DType::i32, {batch.rows}, lengths))};
 }
 
 void Generator::prepare(GenerateKey key, int64_t prompt_length, const GenerateOptions& options) {
+  key.reads_source = key.source_length > 0;
   const auto compile = [&](int64_t num_tokens) {
     key.num_tokens = num_tokens;
     runner_->prepare(key);
+    key.reads_source = false;
   };
   const int64_t rest = prompt_length % kPrefillTokens;
   if (prompt_length >= kPrefillTokens) compile(kPrefillTokens);
-  if (rest > 0) compile(round_up(rest, 16));
+  if (rest > 0) compile(piece_width(rest));
   if (options.max_tokens > 1) compile(1);
 }
 
@@ -184,7 +237,9 @@ std::vector<int64_t> Generator::first_tokens(const Texts& texts, SequenceBatch& 
                                              const Array& keys) {
   std::vector<int64_t> out(static_cast<size_t>(batch.rows));
   prefill(texts.prompts, batch.rows, tokenizer_->pad_id(), [&](const Piece& piece, int64_t begin, int64_t end) {
-    const Array next = runner_->sample(batch, {runner_->put(piece.ids), piece.start, piece.last}, numbers, keys);
+    const auto sources = begin == 0 ? source_tokens(texts.sources, batch) : std::nullopt;
+    const NextTokens read{runner_->put(piece.ids), piece.start, piece.last, sources};
+    const Array next = runner_->sample(batch, read, numbers, keys);
     Literal tokens;
     for (size_t row = 0; row < out.size(); ++row) {
       const auto& prompt = texts.prompts[row < texts.prompts.size() ? row : 0];
@@ -202,8 +257,9 @@ std::vector<GenerateResult> Generator::write(Texts texts, const GenerateOptions&
   const int64_t rows = round_up(static_cast<int64_t>(texts.prompts.size()), 1);
   const int64_t max_length = cache_length(length, options.max_tokens);
   const bool ragged = is_ragged(texts.prompts);
-  prepare({rows, 0, max_length, 0, ragged}, length, options);
-  SequenceBatch batch = runner_->start(rows, max_length);
+  const int64_t source = source_length(texts.sources);
+  prepare({rows, 0, max_length, 0, ragged, source}, length, options);
+  SequenceBatch batch = runner_->start(rows, max_length, source);
   const Array numbers = runner_->put(options.sampling.packed()), keys = runner_->put(seed_keys(texts.seeds, rows));
 
   const double began = steady_seconds();
@@ -295,17 +351,18 @@ GenerateResult text_of(const BeamSearch::Beam& beam, TextWriter writer, int32_t 
 
 }  // namespace
 
-GenerateResult Generator::search(const std::vector<int64_t>& prompt, const GenerateOptions& options) {
+GenerateResult Generator::search(const Prompt& prompt, const GenerateOptions& options) {
   if (options.max_tokens == 0) return {};
-  const BeamOptions beams = beam_options(options, *tokenizer_, prompt);
+  const BeamOptions beams = beam_options(options, *tokenizer_, prompt.tokens);
+  const std::span<const std::vector<int64_t>> sources(&prompt.source, 1);
   const int32_t pad = tokenizer_->pad_id();
   BeamSearch search(beams);
-  const int64_t rows = options.num_beams, length = static_cast<int64_t>(prompt.size());
+  const int64_t rows = options.num_beams, length = static_cast<int64_t>(prompt.tokens.size());
   const auto ends = static_cast<int64_t>(beams.end_tokens.size());
   const int64_t count = rows * std::min(1 + ends, runner_->vocab_size());
   const int64_t max_length = cache_length(length, options.max_tokens);
-  prepare({rows, 0, max_length, count, false}, length, options);
-  SequenceBatch batch = runner_->start(rows, max_length);
+  prepare({rows, 0, max_length, count, false, source_length(sources)}, length, options);
+  SequenceBatch batch = runner_->start(rows, max_length, source_length(sources));
   ModelRunner::Ranked ranked;
   const auto step = [&](const NextTokens& next, const BeamRows& from) {
     const Array parents = runner_->put(integers(DType::i32, {rows}, from.parents));
@@ -314,8 +371,9 @@ GenerateResult Generator::search(const std::vector<int64_t>& prompt, const Gener
   };
 
   const double began = steady_seconds();
-  prefill(std::span(&prompt, 1), rows, pad, [&](const Piece& piece, int64_t, int64_t) {
-    step({runner_->put(piece.ids), piece.start, piece.last}, BeamRows(search, rows, pad));
+  prefill(std::span(&prompt.tokens, 1), rows, pad, [&](const Piece& piece, int64_t begin, int64_t) {
+    const auto read = begin == 0 ? source_tokens(sources, batch) : std::nullopt;
+    step({runner_->put(piece.ids), piece.start, piece.last, read}, BeamRows(search, rows, pad));
   });
   search.advance(read_candidates(ranked, runner_->vocab_size()));
   const double prefilled = steady_seconds();
@@ -324,7 +382,7 @@ GenerateResult Generator::search(const std::vector<int64_t>& prompt, const Gener
     step({runner_->put(integers(DType::i32, {rows, 1}, from.tokens)), {place}, {0}}, from);
     search.advance(read_candidates(ranked, runner_->vocab_size()));
   }
-  GenerateResult result = text_of(search.best(), {*tokenizer_, prompt, options}, tokenizer_->eos_id());
+  GenerateResult result = text_of(search.best(), {*tokenizer_, prompt.tokens, options}, tokenizer_->eos_id());
   result.prefill_seconds = prefilled - began;
   result.decode_seconds = steady_seconds() - prefilled;
   return result;
@@ -332,13 +390,14 @@ GenerateResult Generator::search(const std::vector<int64_t>& prompt, const Gener
 
 GenerateResult Generator::generate(std::string_view prompt, const GenerateOptions& options,
                                    const std::function<void(std::string_view)>& on_text) {
-  Texts texts{{checked_tokens(prompt, options)}, {options.sampling.seed}, {}};
+  Prompt read = checked_prompt(prompt, options);
   if (options.num_beams > 1) {
-    const GenerateResult result = search(texts.prompts[0], options);
+    const GenerateResult result = search(read, options);
     if (on_text && !result.text.empty()) on_text(result.text);
     return result;
   }
-  texts.writers.emplace_back(*tokenizer_, texts.prompts[0], options, on_text);
+  Texts texts;
+  add_text(texts, std::move(read), options.sampling.seed, options, on_text);
   return write(std::move(texts), options)[0];
 }
 
@@ -346,25 +405,24 @@ std::vector<GenerateResult> Generator::generate_all(std::span<const std::string>
                                                     const GenerateOptions& options) {
   options.check(runner_->vocab_size());
   std::vector<GenerateResult> results(prompts.size());
-  std::vector<std::vector<int64_t>> tokens;
+  std::vector<Prompt> read;
   std::vector<size_t> order(prompts.size());
   std::iota(order.begin(), order.end(), size_t{0});
   for (size_t i = 0; i < prompts.size(); ++i) {
-    tokens.push_back(prompt_tokens(prompts[i]));
-    check_length(*runner_, static_cast<int64_t>(tokens[i].size()), options.max_tokens);
+    read.push_back(read_prompt(prompts[i], options.max_tokens));
     if (options.num_beams > 1) results[i] = generate(prompts[i], options);
   }
   if (options.num_beams > 1) return results;
   // Prompts of like length go together, so that little of a cache is empty.
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return tokens[a].size() > tokens[b].size(); });
+  const auto length = [&](size_t i) { return read[i].tokens.size() + read[i].source.size(); };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return length(a) > length(b); });
   for (size_t first = 0; first < order.size(); first += kMaxRows) {
     const std::span<const size_t> rows =
         std::span(order).subspan(first, std::min<size_t>(kMaxRows, order.size() - first));
     Texts texts;
     for (const size_t i : rows) {
-      texts.prompts.push_back(tokens[i]);
-      texts.seeds.push_back(static_cast<int64_t>(static_cast<uint64_t>(options.sampling.seed) + i));
-      texts.writers.emplace_back(*tokenizer_, tokens[i], options);
+      const auto seed = static_cast<int64_t>(static_cast<uint64_t>(options.sampling.seed) + i);
+      add_text(texts, std::move(read[i]), seed, options);
     }
     std::vector<GenerateResult> written = write(std::move(texts), options);
     for (size_t row = 0; row < rows.size(); ++row) results[rows[row]] = std::move(written[row]);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,11 +20,12 @@ namespace tenon {
 
 // A model of text, unrolled for decoding, on one device. The prompt goes in by pieces of up to kPrefillTokens; programs
 // are compiled once for each power of two of a piece's and of the sequence's length, and of the number of texts, and
-// for prompts of one length and of several.
+// for prompts of one length and of several. A model that reads a source is given the prompt as one, without `bos` and
+// `eos`, at once, and the text begins behind `bos`.
 class Generator {
  public:
   static constexpr int64_t kPrefillTokens = 256;
-  // Prompt and text together.
+  // Prompt and text together; of a model that reads a source each of both.
   static constexpr int64_t kMaxLength = 65536;
   // Texts written at once.
   static constexpr int64_t kMaxRows = 64;
@@ -41,13 +43,15 @@ class Generator {
 
   // Of the checkpoint.
   int64_t step() const { return step_; }
+  // Whether a text is made of its prompt, rather than going on behind it.
+  bool reads_source() const { return runner_->reads_source(); }
   // About damaged checkpoints that were passed over.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   // Throws what `generate` does for a prompt and options that don't go with the model, and writes nothing.
-  void check(std::string_view prompt, const GenerateOptions& options) const { checked_tokens(prompt, options); }
-  // A text behind `prompt`; `on_text` gets whole characters as they are made (of beam search, all at the end). Throws
-  // `invalid_argument` or `unsupported` naming the option.
+  void check(std::string_view prompt, const GenerateOptions& options) const { checked_prompt(prompt, options); }
+  // A text behind `prompt`, or made of it; `on_text` gets whole characters as they are made (of beam search, all at the
+  // end). Throws `invalid_argument` or `unsupported` naming the option.
   GenerateResult generate(std::string_view prompt, const GenerateOptions& options,
                           const std::function<void(std::string_view)>& on_text = {});
   // One text a prompt; text i has the seed options.sampling.seed + i. Up to kMaxRows prompts, of any lengths, are
@@ -58,17 +62,28 @@ class Generator {
   const pjrt::MemoryStats& memory() const { return runner_->memory(); }
 
  private:
+  // What a text begins with, and its source; without tokens where the model reads none.
+  struct Prompt {
+    std::vector<int64_t> tokens, source;
+  };
   // Texts behind prompts, with a seed each.
   struct Texts {
-    std::vector<std::vector<int64_t>> prompts;
+    std::vector<std::vector<int64_t>> prompts, sources;
     std::vector<int64_t> seeds;
     std::vector<TextWriter> writers;
   };
-  std::vector<int64_t> prompt_tokens(std::string_view prompt) const;
-  // These, once everything fits.
-  std::vector<int64_t> checked_tokens(std::string_view prompt, const GenerateOptions& options) const;
+  // Throws what `check` does for a prompt.
+  Prompt read_prompt(std::string_view prompt, int64_t max_tokens) const;
+  Prompt checked_prompt(std::string_view prompt, const GenerateOptions& options) const;
+  void add_text(Texts& texts, Prompt prompt, int64_t seed, const GenerateOptions& options,
+                std::function<void(std::string_view)> on_text = {}) const;
+  // Tokens of a program's sources; 0: the model reads none.
+  int64_t source_length(std::span<const std::vector<int64_t>> sources) const;
+  // What goes with the first tokens of a batch.
+  std::optional<SourceTokens> source_tokens(std::span<const std::vector<int64_t>> sources,
+                                            const SequenceBatch& batch) const;
   std::vector<GenerateResult> write(Texts texts, const GenerateOptions& options);
-  GenerateResult search(const std::vector<int64_t>& prompt, const GenerateOptions& options);
+  GenerateResult search(const Prompt& prompt, const GenerateOptions& options);
   // Compiles what texts behind prompts of up to this length need.
   void prepare(GenerateKey key, int64_t prompt_length, const GenerateOptions& options);
   // Reads the prompts; the token behind each.

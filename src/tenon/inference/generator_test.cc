@@ -33,8 +33,8 @@ class ScriptedModel final : public LanguageModel {
   };
   explicit ScriptedModel(const Config& c) : LanguageModel(c), vocab_size_(c.vocab_size), script_(c.script) {}
   LossSum forward(const Nest&) const override { return {}; }
-  Nest init_cache(int64_t batch_size, int64_t max_len) const override {
-    return {{"ids", zeros({DType::i32, {batch_size, max_len}})}};
+  Nest init_cache(const CacheSizes& sizes) const override {
+    return {{"ids", zeros({DType::i32, {sizes.batch_size, sizes.max_len}})}};
   }
   std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                       const Tensor& last) const override {

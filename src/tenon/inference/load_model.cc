@@ -7,7 +7,7 @@
 #include "tenon/config/access.h"
 #include "tenon/config/text.h"
 #include "tenon/config/tree.h"
-#include "tenon/nn/language/encoder_decoder.h"
+#include "tenon/nn/language/decoder.h"
 #include "tenon/text/saved_tokenizer.h"
 
 namespace tenon {
@@ -48,8 +48,7 @@ std::unique_ptr<LanguageModel> load_model(const OpenedCheckpoint& checkpoint,
   if (!slot.is<LanguageModel>()) {
     throw cannot_write(checkpoint, "this model can't write text")
         .got(std::string(slot->type().name()))
-        .expected("a LanguageModel, as CausalLm")
-        .hint(slot.is<EncoderDecoder>() ? "in C++ it writes token by token: EncoderDecoder::encode, extend_step" : "");
+        .expected("a LanguageModel, as CausalLm");
   }
   unroll_decoders(slot.mutable_get());
   return std::unique_ptr<LanguageModel>(static_cast<LanguageModel*>(slot.build().release()));

@@ -7,7 +7,7 @@
 
 #include "tenon/checkpoint/checkpoint.h"
 #include "tenon/checkpoint/state_io.h"
-#include "tenon/nn/language/causal_lm.h"
+#include "tenon/nn/language/language_model.h"
 #include "tenon/text/tokenizer.h"
 
 namespace tenon {

@@ -25,9 +25,11 @@ std::optional<int64_t> ModelRunner::max_length() const {
   return out;
 }
 
-SequenceBatch ModelRunner::start(int64_t rows, int64_t max_length) const {
-  SequenceBatch out{rows, max_length, {}};
-  for (const auto& [name, type] : cache_types(*model_, rows, max_length)) out.state.push_back(put(Literal(type)));
+SequenceBatch ModelRunner::start(int64_t rows, int64_t max_length, int64_t source_length) const {
+  SequenceBatch out{rows, max_length, source_length, {}};
+  for (const auto& [name, type] : cache_types(*model_, {rows, max_length, source_length})) {
+    out.state.push_back(put(Literal(type)));
+  }
   out.state.push_back(put(Literal(TensorType{DType::f32, {rows, vocab_size()}})));
   return out;
 }
@@ -52,21 +54,26 @@ std::vector<Array> ModelRunner::run(const GenerateKey& key, std::vector<Array>& 
     const Dims dims = key.ragged ? Dims{key.rows} : Dims{};
     args.push_back(put(Literal::from(DType::i32, dims, std::span<const int64_t>(v))));
   }
+  if (next.sources) args.insert(args.end(), {next.sources->ids, next.sources->lengths});
   args.insert(args.end(), rest.begin(), rest.end());
   std::vector<Array> out = jitted(args);
   state.assign(out.begin(), out.begin() + num_state);
   return {out.begin() + num_state, out.end()};
 }
 
+GenerateKey ModelRunner::key_of(const SequenceBatch& batch, const NextTokens& next, int64_t count) {
+  return {batch.rows,          next.ids.type().dims[1], batch.max_length, count, next.start.size() > 1,
+          batch.source_length, next.sources.has_value()};
+}
+
 Array ModelRunner::sample(SequenceBatch& batch, const NextTokens& next, const Array& numbers, const Array& keys) {
-  const GenerateKey key{batch.rows, next.ids.type().dims[1], batch.max_length, 0, next.start.size() > 1};
-  return run(key, batch.state, next, std::vector<Array>{numbers, keys})[0];
+  return run(key_of(batch, next, 0), batch.state, next, std::vector<Array>{numbers, keys})[0];
 }
 
 ModelRunner::Ranked ModelRunner::rank(SequenceBatch& batch, const NextTokens& next, const Array& parents,
                                       const Array& scores, int64_t count) {
-  const GenerateKey key{batch.rows, next.ids.type().dims[1], batch.max_length, count, false};
-  const std::vector<Array> out = run(key, batch.state, next, std::vector<Array>{parents, scores});
+  const std::vector<Array> out =
+      run(key_of(batch, next, count), batch.state, next, std::vector<Array>{parents, scores});
   return {out[0], out[1]};
 }
 

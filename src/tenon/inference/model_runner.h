@@ -15,7 +15,13 @@ namespace tenon {
 // Sequences, one a row: the model's cache, and f32 [rows,V], how often each token is in a row.
 struct SequenceBatch {
   int64_t rows = 1, max_length = 0;
+  int64_t source_length = 0;  // tokens of the longest source; 0: the model reads none
   std::vector<Array> state;
+};
+
+// What texts are written from: i32 [rows, source_length], and how many tokens of a row count, i32 [rows].
+struct SourceTokens {
+  Array ids, lengths;
 };
 
 // Tokens i32 [rows,T] that come next in every row. The first of them is at place `start`, the last that counts at
@@ -24,6 +30,8 @@ struct SequenceBatch {
 struct NextTokens {
   Array ids;
   std::vector<int64_t> start{0}, last{0};
+  // With the first tokens of a batch whose model reads sources.
+  std::optional<SourceTokens> sources = {};
 };
 
 // Programs are compiled once for each number of rows, of tokens, longest sequence and kind, and apart for rows of
@@ -37,7 +45,10 @@ class ModelRunner {
   // LanguageModel::max_length of the model.
   std::optional<int64_t> max_length() const;
 
-  SequenceBatch start(int64_t rows, int64_t max_length) const;
+  bool reads_source() const { return model_->reads_source(); }
+
+  // Nothing written and no source read yet.
+  SequenceBatch start(int64_t rows, int64_t max_length, int64_t source_length) const;
   // The tokens i32 [rows,1] that follow: sample_token's of `numbers` f32[5] and `keys` u32[rows,2], of text and its end
   // alone.
   Array sample(SequenceBatch& batch, const NextTokens& next, const Array& numbers, const Array& keys);
@@ -57,6 +68,7 @@ class ModelRunner {
 
  private:
   const Jitted& program(const GenerateKey& key);
+  static GenerateKey key_of(const SequenceBatch& batch, const NextTokens& next, int64_t count);
   // Runs a program on `state`, which its results take the place of; returns the other results.
   std::vector<Array> run(const GenerateKey& key, std::vector<Array>& state, const NextTokens& next,
                          std::span<const Array> rest);

@@ -62,7 +62,7 @@ void expect_equals_forward(const CausalLm::Config& config, const std::vector<Ste
   std::vector<std::vector<int64_t>> ends;
   const Values got = evaluate(initial_values(model, 9), batch(), [&](const Nest& s, const Nest& b) {
     Nest out{{"forward", functional(model, &CausalLm::logits, s, Tensor(), false, b).result}};
-    Nest cache = functional(model, &LanguageModel::init_cache, s, Tensor(), false, int64_t{2}, kTokens + 6).result;
+    Nest cache = functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{2, kTokens + 6}).result;
     std::vector<int64_t> start{0, 0};
     for (const Step& step : steps) {
       const std::vector<int64_t> last{step.count[0] - 1, step.count[1] - 1};
@@ -144,7 +144,7 @@ TEST(KvCache, StateSpacesBesideAttention) {
 TEST(KvCache, SlidingHoldsTheWindowAlone) {
   const CausalLm model(sliding(StackForm::scan));
   const Values cache = evaluate(initial_values(model, 1), {}, [&](const Nest& s, const Nest&) {
-    return functional(model, &LanguageModel::init_cache, s, Tensor(), false, int64_t{2}, int64_t{1000}).result;
+    return functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{2, 1000}).result;
   });
   ASSERT_EQ(cache.size(), 2U);
   for (const auto& [name, value] : cache) EXPECT_EQ(value.dims(), (Dims{2, 2, 2, kWindow, 2})) << name;
@@ -161,7 +161,8 @@ TEST(KvCache, StartsOfAnotherShapeAreErrors) {
   const CausalLm model(dense(StackForm::scan));
   const auto error = error_of([&] {
     evaluate(initial_values(model, 9), batch(), [&](const Nest& s, const Nest& b) {
-      const Nest cache = functional(model, &LanguageModel::init_cache, s, Tensor(), false, int64_t{2}, kTokens).result;
+      const Nest cache =
+          functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{2, kTokens}).result;
       const Tensor start = zeros({DType::i32, {3}}), last = zeros({DType::i32, {}});
       return functional(model, &LanguageModel::extend_step, s, Tensor(), false, cache, b.at("input_ids"), start, last)
           .result.first;

@@ -11,7 +11,6 @@
 
 namespace tenon {
 
-TENON_INTERFACE(LanguageModel, Model, "a model that can also write", {"vocab_size", "tokens there are"})
 TENON_MODULE(CausalLm, LanguageModel, "embedding, decoder, head: predicts the next token",
              {"model_dim", "size of the residual stream"},
              {"position_embedding", "added to the embedding; empty: nothing"},
@@ -109,9 +108,7 @@ std::optional<int64_t> CausalLm::max_length() const {
   return position_embedding_->call(&PositionEmbedding::max_positions);
 }
 
-Nest CausalLm::init_cache(int64_t batch_size, int64_t max_len) const {
-  return decoder_.call(&Decoder::init_cache, batch_size, max_len, Memory());
-}
+Nest CausalLm::init_cache(const CacheSizes& sizes) const { return decoder_.call(&Decoder::init_cache, sizes); }
 
 std::pair<Nest, Tensor> CausalLm::extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                               const Tensor& last) const {

@@ -3,39 +3,12 @@
 #include "tenon/nn/basic/embedding.h"
 #include "tenon/nn/language/decoder.h"
 #include "tenon/nn/language/head.h"
+#include "tenon/nn/language/language_model.h"
 #include "tenon/nn/language/loss.h"
 #include "tenon/nn/position/position_embedding.h"
 #include "tenon/nn/position/token_order.h"
 
 namespace tenon {
-
-// A model that can also write: what generation needs.
-class LanguageModel : public Model {
- public:
-  struct Config : Model::Config {
-    Required<int64_t> vocab_size;
-    TENON_FIELDS(vocab_size)
-  };
-  int64_t vocab_size() const { return vocab_size_; }
-  // Tokens of the longest text that the model has positions for; empty: any.
-  virtual std::optional<int64_t> max_length() const { return {}; }
-  // With room for `max_len` tokens, which may be more than max_length.
-  virtual Nest init_cache(int64_t batch_size, int64_t max_len) const = 0;
-  // The next T tokens ids i32 [B,T] of sequences that are `start` long; returns the cache and the logits f32 [B,V]
-  // behind token `last` (0 … T-1) of them. Tokens after `last` are padding: the next call overwrites them. `start` and
-  // `last` are i32 scalars, or [B] where rows differ in length; a row whose `last` is -1 takes no token, and its logits
-  // mean nothing.
-  virtual std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
-                                              const Tensor& last) const = 0;
-  // Whether init_cache and extend_step read the parameter or state at this path.
-  virtual bool writes_with(std::string_view) const { return true; }
-
- protected:
-  explicit LanguageModel(const Config& config) : Model(config), vocab_size_(config.vocab_size) {}
-
- private:
-  int64_t vocab_size_;
-};
 
 // Embedding, decoder, head; predicts the next token.
 class CausalLm final : public LanguageModel {
@@ -70,7 +43,7 @@ class CausalLm final : public LanguageModel {
   Tensor hidden_logits(const Tensor& x) const;
   LossSum token_loss(const Tensor& logits, const Tensor& labels) const { return loss_(logits, labels); }
   std::optional<int64_t> max_length() const override;
-  Nest init_cache(int64_t batch_size, int64_t max_len) const override;
+  Nest init_cache(const CacheSizes& sizes) const override;
   std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                       const Tensor& last) const override;
 

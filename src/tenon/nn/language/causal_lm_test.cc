@@ -233,7 +233,7 @@ TEST(CausalLm, ExtendStepEqualsForward) {
     const Values state = initial_values(model, 9);
     const Values got = evaluate(state, row, [&](const Nest& s, const Nest& b) {
       Nest out{{"forward", functional(model, &CausalLm::logits, s, Tensor(), false, b).result}};
-      Nest cache = functional(model, &LanguageModel::init_cache, s, Tensor(), false, int64_t{2}, int64_t{10}).result;
+      Nest cache = functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{2, 10}).result;
       const auto extend = [&](int64_t begin, int64_t end, int64_t padded, const std::string& name) {
         // Padding behind the last token is whatever the batch has there.
         const Tensor ids = slice_dim(b.at("input_ids"), 1, begin, padded);

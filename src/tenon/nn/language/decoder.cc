@@ -75,14 +75,15 @@ LossSum Decoder::loss(const TextBatch& texts, const PipelineEnds<Tensor, TextBat
   });
 }
 
-Nest Decoder::init_cache(int64_t batch_size, int64_t max_len, const Memory& memory) const {
-  const CacheSizes sizes{batch_size, max_len, memory.states ? memory.states.dim(1) : 0};
-  Nest empty = layers_.states([&](const auto& layer) { return layer.call(&TransformerLayer::init_cache, sizes); });
-  if (!memory.states) return empty;
+Nest Decoder::init_cache(const CacheSizes& sizes) const {
+  return layers_.states([&](const auto& layer) { return layer.call(&TransformerLayer::init_cache, sizes); });
+}
+
+Nest Decoder::read_memory(const Nest& cache, const Memory& memory) const {
   const auto read = [&](auto& layer, const Nest& state, Nest carry) {
     return std::pair(layer.call(&TransformerLayer::read_memory, state, memory), std::move(carry));
   };
-  return layers_.fold(Nest(), empty, read).first;
+  return layers_.fold(Nest(), cache, read).first;
 }
 
 std::pair<Nest, Tensor> Decoder::extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const {

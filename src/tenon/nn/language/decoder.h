@@ -37,9 +37,10 @@ class Decoder final : public Module {
   // layer gave, calls norm.
   LossSum loss(const TextBatch& texts, const PipelineEnds<Tensor, TextBatch>& ends) const;
   Tensor norm(const Tensor& x) const { return norm_(x); }
-  // What extend_step carries, for sequences of up to `max_len` tokens. `memory`, if it isn't empty, is what layers with
-  // cross attention look at.
-  Nest init_cache(int64_t batch_size, int64_t max_len, const Memory& memory) const;
+  // What extend_step carries; then the same with a memory of `memory_len` tokens in it, which layers with cross
+  // attention look at.
+  Nest init_cache(const CacheSizes& sizes) const;
+  Nest read_memory(const Nest& cache, const Memory& memory) const;
   // The next tokens x [B,T,D] of sequences: equal to those rows of forward.
   std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& x, const DecodeStep& step) const;
 

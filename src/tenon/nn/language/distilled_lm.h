@@ -23,9 +23,7 @@ class DistilledLm final : public LanguageModel {
   // batch: as CausalLm's.
   LossSum forward(const Nest& batch) const override;
   std::optional<int64_t> max_length() const override { return student_.call(&CausalLm::max_length); }
-  Nest init_cache(int64_t batch_size, int64_t max_len) const override {
-    return student_.call(&CausalLm::init_cache, batch_size, max_len);
-  }
+  Nest init_cache(const CacheSizes& sizes) const override { return student_.call(&CausalLm::init_cache, sizes); }
   std::pair<Nest, Tensor> extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,
                                       const Tensor& last) const override {
     return student_.call(&CausalLm::extend_step, cache, ids, start, last);

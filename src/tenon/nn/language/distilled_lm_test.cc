@@ -75,8 +75,7 @@ TEST(DistilledLm, WritesWithoutTheTeacher) {
   for (const auto& [name, value] : state) students.emplace(name.substr(8), value);
   const auto logits = [&](const LanguageModel& m, const Values& s) {
     return evaluate(s, batch(), [&](const Nest& params, const Nest& b) {
-      const Nest cache =
-          functional(m, &LanguageModel::init_cache, params, Tensor(), false, int64_t{2}, int64_t{8}).result;
+      const Nest cache = functional(m, &LanguageModel::init_cache, params, Tensor(), false, CacheSizes{2, 8}).result;
       const Tensor start = zeros({DType::i32, {}}), last = full_like(start, 4);
       const auto out = functional(m, &LanguageModel::extend_step, params, Tensor(), false, cache,
                                   slice_dim(b.at("input_ids"), 1, 0, 5), start, last);

@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-TENON_MODULE(EncoderDecoder, Model, "reads one text and writes another", {"vocab_size", "tokens there are"},
+TENON_MODULE(EncoderDecoder, LanguageModel, "reads one text and writes another",
              {"model_dim", "size of the residual stream"}, {"embedding", "of source and target"},
              {"position_embedding", "one each for source and target is made of it; empty: none"},
              {"encoder", "reads the source"}, {"decoder", "writes the target"})
@@ -34,7 +34,7 @@ void EncoderDecoder::Config::check(Checker& c) const {
 }
 
 EncoderDecoder::EncoderDecoder(const Config& c)
-    : Model(c),
+    : LanguageModel(c),
       activation_partition_(c.activation_partition),
       logits_partition_(c.logits_partition),
       embedding_(this, "embedding", c.embedding, vocab_by_dim(c.vocab_size, c.model_dim)),
@@ -68,9 +68,19 @@ LossSum EncoderDecoder::forward(const Nest& batch) const {
   return add_auxiliary_losses(loss, live_tokens(labels));
 }
 
-Nest EncoderDecoder::init_cache(const Memory& memory, int64_t max_len) const {
-  if (target_positions_) target_positions_->call(&PositionEmbedding::check_length, max_len);
-  return decoder_.call(&Decoder::init_cache, memory.states.dim(0), max_len, memory);
+std::optional<int64_t> EncoderDecoder::max_length() const {
+  if (!target_positions_) return {};
+  return target_positions_->call(&PositionEmbedding::max_positions);
+}
+
+Nest EncoderDecoder::init_cache(const CacheSizes& sizes) const { return decoder_.call(&Decoder::init_cache, sizes); }
+
+Nest EncoderDecoder::read_source(const Nest& cache, const Tensor& ids, const Tensor& lengths) const {
+  const Tensor positions = iota(ids.type(), 1);
+  const Tensor live = less(positions, broadcast_to(column_of(lengths, ids.dim(0)), ids.dims()));
+  const Memory memory =
+      encode({{"source_ids", ids}, {"source_segment_ids", convert(live, DType::i32)}, {"source_positions", positions}});
+  return decoder_.call(&Decoder::read_memory, cache, memory);
 }
 
 std::pair<Nest, Tensor> EncoderDecoder::extend_step(const Nest& cache, const Tensor& ids, const Tensor& start,

@@ -141,7 +141,7 @@ TEST(MixtureLm, ExtendStepEqualsForward) {
     const CausalLm model(c);
     const Values got = evaluate(initial_values(model, 9), row, [&](const Nest& s, const Nest& b) {
       Nest out{{"forward", functional(model, &CausalLm::logits, s, Tensor(), false, b).result}};
-      Nest cache = functional(model, &LanguageModel::init_cache, s, Tensor(), false, int64_t{2}, int64_t{6}).result;
+      Nest cache = functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{2, 6}).result;
       for (int64_t begin = 0, end = 3; end <= 6; begin = end++) {
         const Tensor ids = slice_dim(b.at("input_ids"), 1, begin, end);
         const Tensor start = full({DType::i32, {}}, static_cast<double>(begin));

@@ -63,7 +63,7 @@ TEST(LearnedPositions, TextsThatAreTooLongAreErrors) {
   std::optional<int64_t> longest;
   evaluate(initial_values(model, 1), {}, [&](const Nest& s, const Nest&) {
     longest = functional(model, &LanguageModel::max_length, s, Tensor(), false).result;
-    return functional(model, &LanguageModel::init_cache, s, Tensor(), false, int64_t{1}, int64_t{16}).result;
+    return functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{1, 16}).result;
   });
   EXPECT_EQ(longest, 6) << "of a text: a cache may have room for more";
 }

@@ -207,7 +207,7 @@ TEST(Mamba2, StartsAsPublished) {
 TEST(Mamba2, CacheHasOneSize) {
   const CausalLm model(tiny_model(tiny_mixer()));
   const Values cache = evaluate(initial_values(model, 1), {}, [&](const Nest& s, const Nest&) {
-    return functional(model, &LanguageModel::init_cache, s, Tensor(), false, int64_t{2}, int64_t{1000}).result;
+    return functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{2, 1000}).result;
   });
   ASSERT_EQ(cache.size(), 4U);
   EXPECT_EQ(cache.at("0::1.state").dims(), (Dims{2, 2, 2, 3, 2, 4}));
