@@ -28,7 +28,15 @@ struct Members {
 
 class Places {
  public:
-  Places(const Mesh& mesh, int64_t island) : mesh_(mesh), island_(island > 0 ? island : mesh.num_devices()) {}
+  // `of_slice`: numbers in a program are places in a slice.
+  Places(const Mesh& mesh, int64_t island, bool of_slice)
+      : mesh_(mesh),
+        island_(island > 0 ? island : mesh.num_devices()),
+        devices_(static_cast<size_t>(mesh.num_devices())) {
+    for (int64_t d = 0; d < mesh.num_devices(); ++d) {
+      devices_[static_cast<size_t>(of_slice ? mesh.physical_device(d) : d)] = d;
+    }
+  }
 
   Members of(const HloInstruction& i) const {
     Members out;
@@ -52,13 +60,14 @@ class Places {
     for (const std::vector<int64_t>& group : m.groups) {
       m.size = std::max(m.size, static_cast<int64_t>(group.size()));
       std::map<int64_t, int64_t> islands;
-      for (const int64_t device : group) {
-        if (device < 0 || device >= mesh_.num_devices()) {
+      for (const int64_t number : group) {
+        if (number < 0 || number >= mesh_.num_devices()) {
           m.axes = "unknown";
           return;
         }
+        const int64_t device = device_of(number);
         m.per_island = std::max(m.per_island, ++islands[mesh_.physical_device(device) / island_]);
-        const Mesh::Sizes here = mesh_.coordinates(device), first = mesh_.coordinates(group.front());
+        const Mesh::Sizes here = mesh_.coordinates(device), first = mesh_.coordinates(device_of(group.front()));
         for (size_t a = 0; a < here.size(); ++a) varies[a] = varies[a] || here[a] != first[a];
       }
       crosses = crosses || islands.size() > 1;
@@ -75,8 +84,11 @@ class Places {
     if (pairs) m.size = product;
     if (pairs && crosses) m.per_island = 1;
   }
+  int64_t device_of(int64_t number) const { return devices_[static_cast<size_t>(number)]; }
+
   const Mesh& mesh_;
   int64_t island_;
+  std::vector<int64_t> devices_;  // of the mesh, by the program's numbers
 };
 
 // Some compilers write a reduce-scatter as an all-reduce and a slice in a computation of this name.
@@ -140,7 +152,7 @@ double CollectiveReport::network_bytes() const {
 
 CollectiveReport count_collectives(const pjrt::HloModule& module, const Mesh& mesh, int64_t island, bool hosts_carry) {
   const HloRuns runs = count_runs(module);
-  const Places places(mesh, island);
+  const Places places(mesh, island, hosts_carry);
   std::map<std::pair<std::string, std::string>, CollectiveTotal> totals;
   for (size_t c = 0; c < module.computations.size(); ++c) {
     const HloComputation& computation = module.computations[c];

@@ -42,8 +42,9 @@ std::string_view collective_kind(std::string_view opcode);
 // slice (0: all). A collective that is started and awaited apart counts once. With groups of n devices, k of them in an
 // island, an all-gather of P bytes must bring each island P (1 - k/n) bytes through its k devices, and each device the
 // rest; a reduce-scatter is the same backwards, an all-reduce both. `hosts_carry`: what goes between islands stands in
-// the program as sends to hosts and receipts from them, as libtpu writes all that crosses slices; each device must send
-// at least what it hands to its host, or gets from it.
+// the program as sends to hosts and receipts from them, as libtpu writes all that crosses slices, and the program is
+// that of a slice, in whose order it numbers devices; each device must send at least what it hands to its host, or gets
+// from it.
 CollectiveReport count_collectives(const pjrt::HloModule& module, const Mesh& mesh, int64_t island = 0,
                                    bool hosts_carry = false);
 

@@ -13,12 +13,12 @@ using pjrt::HloModule;
 
 // A program of one collective with these groups, on an operand of 1,024 bytes.
 CollectiveReport count_one(const std::string& opcode, std::vector<std::vector<int64_t>> groups, const Mesh& mesh,
-                           int64_t island = 0) {
+                           int64_t island = 0, bool hosts_carry = false) {
   HloInstruction collective = hlo(opcode, f32({256}), {0});
   collective.groups.lists = std::move(groups);
   HloModule module;
   add_computation(module, {hlo("parameter", f32({256})), collective});
-  return count_collectives(module, mesh, island);
+  return count_collectives(module, mesh, island, hosts_carry);
 }
 
 const Mesh kMesh{{"data", 2}, {"fsdp", 2}, {"model", 2}};  // device = 4 data + 2 fsdp + model
@@ -49,6 +49,19 @@ TEST(Collectives, AnOuterPartSaysWhatCrosses) {
   using Sent = std::pair<double, double>;
   EXPECT_EQ(sent({{0, 1}, {2, 3}, {4, 5}, {6, 7}}), Sent(0, 1024)) << "model";
   EXPECT_EQ(sent({{0, 2, 4, 6}, {1, 3, 5, 7}}), Sent(2 * 1024 * 0.75, 0)) << "data+fsdp";
+}
+
+// Two slices of four with fsdp between them: device 4 d + f of the mesh, f = 2 s + i, is place 2 d + i of slice s.
+TEST(Collectives, ASlicesProgramNumbersPlacesInIt) {
+  const Mesh mesh{{"data", 2}, {"fsdp", 4}, {"outer.fsdp", 2}};
+  const auto axes = [&](std::vector<std::vector<int64_t>> groups) {
+    const CollectiveReport report = count_one("all-reduce", std::move(groups), mesh, 4, true);
+    EXPECT_EQ(report.network_bytes(), 0);
+    return report.totals.at(0).axes;
+  };
+  EXPECT_EQ(axes({{0, 1}, {2, 3}}), "part of fsdp");
+  EXPECT_EQ(axes({{0, 2}, {1, 3}}), "data");
+  EXPECT_EQ(axes({{0, 1, 2, 3}}), "part of data+fsdp");
 }
 
 TEST(Collectives, PairsOfAPermutation) {
