@@ -15,7 +15,7 @@ set(tenon_precompiled_base <algorithm> <array> <cmath> <cstdint> <functional> <l
 set(tenon_precompiled_ir tenon/base/text.h tenon/ir/ops.h tenon/ir/ops/support.h)
 set(tenon_precompiled_nn tenon/config/define.h tenon/nn/initializers.h tenon/nn/module.h)
 # With sanitizers, whose code takes longest to compile, what other layers do is too little for the optimizer to pay.
-set(tenon_optimized_with_sanitizers base ir passes autodiff)
+set(tenon_optimized_with_sanitizers base config ir passes autodiff)
 
 function(tenon_builds_fast target closure)
   set(options "")
