@@ -109,14 +109,10 @@ std::vector<StepReport> compile_generate(const Trainer::Config& config, std::str
                                          const GenerateShape& shape, const AotOptions& options) {
   const ProgramReporter reporter(target, options);
   const Reports reports(config, reporter);
-  check_shape(shape, reports.reads_source());
-  const int64_t source = reports.reads_source() ? shape.prompt_tokens : 0;
-  GenerateKey prefill{shape.rows, shape.prompt_tokens, shape.max_length, 0, false, source};
-  if (reports.reads_source()) {
-    prefill.num_tokens = 1;
-    prefill.reads_source = true;
-  }
-  return {reports.report("prefill", prefill),
+  const bool reads = reports.reads_source();
+  check_shape(shape, reads);
+  const int64_t source = reads ? shape.prompt_tokens : 0, first = reads ? 1 : shape.prompt_tokens;
+  return {reports.report("prefill", {shape.rows, first, shape.max_length, 0, false, source, reads}),
           reports.report("decode", {shape.rows, 1, shape.max_length, 0, false, source})};
 }
 

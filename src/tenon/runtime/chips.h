@@ -25,7 +25,7 @@ struct Chip {
   int64_t devices_per_chip = 1;
   int64_t host_devices = 0;  // how many devices the links reach; 0: the whole slice
   double network_speed = 0;  // its share of the network between hosts or slices, one direction
-  int64_t slice_chips = 0;   // of a TPU, the most chips of a slice; 0: not known
+  int64_t slice_chips = 0;   // of a TPU, those of a pod: no slice has more; 0: not known
   std::string memory_source, bandwidth_source, peak_source, link_source, network_source, slice_source;
   DeviceSetup setup;
 
