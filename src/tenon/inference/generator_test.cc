@@ -11,6 +11,7 @@
 #include "tenon/config/define.h"
 #include "tenon/config/text.h"
 #include "tenon/inference/beam_search.h"
+#include "tenon/inference/testing/generate.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/nn/functional.h"
@@ -96,20 +97,7 @@ CausalLm::Config byte_lm(StackForm form) {
   return c;
 }
 
-// Initial values with every parameter made large, so that the model has opinions.
-Values opinionated_values(StackForm form) {
-  Values values = initial_values(CausalLm(byte_lm(form)), 3);
-  for (auto& [name, value] : values) {
-    if (name != "embedding.weight") continue;
-    for (int64_t i = 0; i < value.size(); ++i) value.set(i, 50 * value.as_double(i));
-  }
-  return values;
-}
-
-GenerateOptions with(int64_t max_tokens, const SamplingOptions& sampling = {}) {
-  return {.max_tokens = max_tokens, .sampling = sampling};
-}
-GenerateOptions greedy(int64_t max_tokens) { return with(max_tokens, {.temperature = 0}); }
+Values opinionated_values(StackForm form) { return with_opinions(initial_values(CausalLm(byte_lm(form)), 3), 50); }
 
 std::string text_of(size_t length) {
   std::string out;

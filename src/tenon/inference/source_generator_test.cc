@@ -6,11 +6,11 @@
 
 #include "tenon/inference/beam_search.h"
 #include "tenon/inference/generator.h"
+#include "tenon/inference/testing/generate.h"
 #include "tenon/ir/ops.h"
 #include "tenon/ir/testing/errors.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/language/encoder_decoder.h"
-#include "tenon/nn/testing/evaluate.h"
 #include "tenon/nn/transformer/cross_decoder_layer.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/text/byte_vocab.h"
@@ -47,20 +47,7 @@ EncoderDecoder::Config fills_gaps(StackForm form) {
   return c;
 }
 
-// Initial values with the embedding made large, so that the model has opinions.
-Values values_of(StackForm form) {
-  Values values = initial_values(EncoderDecoder(fills_gaps(form)), 3);
-  for (auto& [name, value] : values) {
-    if (name != "embedding.weight") continue;
-    for (int64_t i = 0; i < value.size(); ++i) value.set(i, 40 * value.as_double(i));
-  }
-  return values;
-}
-
-GenerateOptions with(int64_t max_tokens, const SamplingOptions& sampling = {}) {
-  return {.max_tokens = max_tokens, .sampling = sampling};
-}
-GenerateOptions greedy(int64_t max_tokens) { return with(max_tokens, {.temperature = 0}); }
+Values values_of(StackForm form) { return with_opinions(initial_values(EncoderDecoder(fills_gaps(form)), 3), 40); }
 
 Literal row_of(const std::vector<int64_t>& values) {
   return Literal::from(DType::i32, {1, static_cast<int64_t>(values.size())}, std::span<const int64_t>(values));
