@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-constexpr int kSteps = 8;
+constexpr int kAdamWSteps = 8;
 
 Values in_f32(Values values) {
   for (auto& [name, value] : values) value = Literal::from(DType::f32, value.dims(), value.to_doubles());
@@ -101,7 +101,7 @@ TEST(AdamWFixture, ClippedByGlobalNorm) {
   config.clip_global_norm = 1;
   config.optimizer.as<AdamW>() = AdamW::Config();
   Replay replay("clipped", config);
-  for (int step = 0; step < kSteps; ++step) replay.step(step);
+  for (int step = 0; step < kAdamWSteps; ++step) replay.step(step);
 }
 
 TEST(AdamWFixture, OtherNumbersUnclipped) {
@@ -113,7 +113,7 @@ TEST(AdamWFixture, OtherNumbersUnclipped) {
   adamw.eps = 1e-3;
   adamw.weight_decay = 0.01;
   Replay replay("mild", config);
-  for (int step = 0; step < kSteps; ++step) replay.step(step);
+  for (int step = 0; step < kAdamWSteps; ++step) replay.step(step);
 }
 
 }  // namespace

@@ -14,9 +14,7 @@
 namespace tenon {
 namespace {
 
-constexpr double kExact = 1e-12;
-
-const Fixture& file() {
+const Fixture& functions_file() {
   static const Fixture fixture("functions");
   return fixture;
 }
@@ -28,9 +26,12 @@ Values attend(typename Core::Config config, const Mask& mask) {
   config.num_heads = 4;
   config.mask = mask;
   const Core core(config);
-  const Values qkv{{"query", file()["masks/query"]}, {"key", file()["masks/key"]}, {"value", file()["masks/value"]}};
-  const Values others{
-      {"positions", file()["masks/positions"]}, {"segments", file()["masks/segments"]}, {"dy", file()["masks/dy"]}};
+  const Values qkv{{"query", functions_file()["masks/query"]},
+                   {"key", functions_file()["masks/key"]},
+                   {"value", functions_file()["masks/value"]}};
+  const Values others{{"positions", functions_file()["masks/positions"]},
+                      {"segments", functions_file()["masks/segments"]},
+                      {"dy", functions_file()["masks/dy"]}};
   return evaluate(qkv, others, [&](const Nest& s, const Nest& in) {
     const Tensor &positions = in.at("positions"), &segments = in.at("segments");
     const MaskArgs args{positions, positions, segments, segments};
@@ -52,7 +53,8 @@ void expect_masked(const Mask& mask, const std::string& name) {
   blocks.block_size = 5;  // the last block is cut short
   for (const Values& got : {attend<DotProductAttention>({}, mask), attend<FlashAttention>(blocks, mask)}) {
     for (const char* what : {"context", "query", "key", "value"}) {
-      EXPECT_EQ(difference(got.at(what), file()["masks/" + name + "/" + what], kExact), "") << name << " " << what;
+      EXPECT_EQ(difference(got.at(what), functions_file()["masks/" + name + "/" + what], kExact), "")
+          << name << " " << what;
     }
   }
 }
@@ -76,7 +78,7 @@ TEST(FunctionsFixture, SinusoidalPositions) {
     config.layout = layout;
     config.compute_dtype = DType::f64;
     const SinusoidalPositions positions(config);
-    const Literal want = file()[std::string("sinusoids/") + name];
+    const Literal want = functions_file()[std::string("sinusoids/") + name];
     const Values got = evaluate({}, {}, [&](const Nest& s, const Nest&) {
       const Tensor rows = iota({DType::i32, {1, want.dims()[0]}}, 1);
       const Tensor y = functional(positions, &PositionEmbedding::forward, s, Tensor(), false, rows).result;
@@ -92,7 +94,7 @@ TEST(FunctionsFixture, Activations) {
                                     SquaredRelu{}, Logistic{}, Tanh{},     Identity{}};
   for (const Activation& activation : all) {
     const std::string prefix = "activations/" + std::string(activation.type()->name()) + "/";
-    const Values got = evaluate({}, {{"x", file()["activations/x"]}}, [&](const Nest&, const Nest& in) {
+    const Values got = evaluate({}, {{"x", functions_file()["activations/x"]}}, [&](const Nest&, const Nest& in) {
       const auto both = value_and_grad(
           [&](const Tensor& x) {
             const Tensor y = activation(x);
@@ -102,7 +104,7 @@ TEST(FunctionsFixture, Activations) {
       return Nest{{"y", both.aux}, {"slope", both.grads}};
     });
     for (const char* what : {"y", "slope"}) {
-      EXPECT_EQ(difference(got.at(what), file()[prefix + what], kExact), "") << prefix << what;
+      EXPECT_EQ(difference(got.at(what), functions_file()[prefix + what], kExact), "") << prefix << what;
     }
   }
 }

@@ -16,7 +16,7 @@
 namespace tenon {
 namespace {
 
-constexpr int kSteps = 5;
+constexpr int kOptimizerSteps = 5;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Literal as(DType dtype, const Literal& x) { return Literal::from(dtype, x.dims(), x.to_doubles()); }
@@ -34,7 +34,7 @@ void expect_steps(const Fixture& fixture, const Optimizer& optimizer, const std:
     return out;
   });
   const Literal rates = fixture["learning_rate"];
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kOptimizerSteps; ++step) {
     Values inputs{{"grad", as(dtype, fixture["grad/" + std::to_string(step) + "/" + name])},
                   {"num_updates", Literal::scalar(dtype, step + 1)}};
     for (const auto& [key, value] : optimizer.scalars(step)) {
@@ -108,7 +108,7 @@ TEST(OptimizersFixture, RunningMeans) {
   const Fixture fixture("optimizers");
   for (const std::string name : {"matrix", "cube", "vector", "single"}) {
     Values mean{{"mean", fixture["start/" + name]}};
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < kOptimizerSteps; ++step) {
       const std::string at = std::to_string(step) + "/" + name;
       const Values inputs{{"value", fixture["sgd_plain/" + at]},
                           {"decay", Literal::scalar(DType::f64, 0.7)},

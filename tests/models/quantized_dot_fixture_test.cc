@@ -10,10 +10,10 @@
 namespace tenon {
 namespace {
 
-constexpr int kSteps = 5;
+constexpr int kDotSteps = 5;
 
 // Nearly all of the difference is the order of a sum in f32.
-constexpr double kTolerance = 1e-6;
+constexpr double kDotTolerance = 1e-6;
 
 Linear linear_with(const Slot<Dot>& dot) {
   Linear::Config c;
@@ -52,7 +52,7 @@ Values given(const Fixture& fixture, const std::string& prefix) {
 void expect_same(const Fixture& fixture, const std::string& prefix, const Values& got) {
   for (const auto& [name, value] : got) {
     const std::string short_name = name.starts_with("dot.") ? name.substr(4) : name;
-    EXPECT_EQ(difference(value, fixture[prefix + short_name], kTolerance), "") << prefix << short_name;
+    EXPECT_EQ(difference(value, fixture[prefix + short_name], kDotTolerance), "") << prefix << short_name;
   }
 }
 
@@ -70,7 +70,7 @@ TEST(QuantizedDots, Fp8OverStepsWithDelayedScales) {
   Values states = initial_values(linear, 1);
   states.erase("weight");
   ASSERT_EQ(states.size(), 3u);
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kDotSteps; ++step) {
     const std::string prefix = "fp8/" + std::to_string(step) + "/";
     const Values got = training_step(linear, states, given(fixture, prefix));
     ASSERT_EQ(got.size(), 6u);

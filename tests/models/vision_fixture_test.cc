@@ -13,9 +13,7 @@
 namespace tenon {
 namespace {
 
-constexpr double kTolerance = 2e-5;
-
-const Fixture& file() {
+const Fixture& vision_file() {
   static const Fixture fixture("vision");
   return fixture;
 }
@@ -23,7 +21,7 @@ const Fixture& file() {
 bool is_moment(const std::string& name) { return name.ends_with(".mean") || name.ends_with(".variance"); }
 
 // States stay in f32, as they are kept.
-Values in_f64(Values values) {
+Values in_f64_but_moments(Values values) {
   for (auto& [name, value] : values) {
     if (!is_moment(name)) value = Literal::from(DType::f64, value.dims(), value.to_doubles());
   }
@@ -59,13 +57,13 @@ void expect_case(ImageClassifier::Config config, const std::string& name, int64_
   config.pixels.scale = 1;
   config.compute_dtype = DType::f64;
   const ImageClassifier model(config);
-  const Values own = initial_values(model, 1), weights = in_f64(file().all(name + "/weights/"));
+  const Values own = initial_values(model, 1), weights = in_f64_but_moments(vision_file().all(name + "/weights/"));
   ASSERT_EQ(unstack(own).size(), weights.size());
-  const Values got = run(model, stack_as(own, weights), file().all(name + "/batch/"));
-  const Values grads = file().all(name + "/grads/"), after = file().all(name + "/after/");
+  const Values got = run(model, stack_as(own, weights), vision_file().all(name + "/batch/"));
+  const Values grads = vision_file().all(name + "/grads/"), after = vision_file().all(name + "/after/");
   EXPECT_EQ(got.size(), grads.size() + after.size() + 2);
   for (const char* what : {"loss", "logits"}) {
-    EXPECT_EQ(difference(got.at(what), file()[name + "/" + what], kTolerance), "") << name << " " << what;
+    EXPECT_EQ(difference(got.at(what), vision_file()[name + "/" + what], kTolerance), "") << name << " " << what;
   }
   for (const auto& [prefix, all] : {std::pair("grads.", grads), std::pair("updates.", after)}) {
     for (const auto& [path, want] : all) {
@@ -122,11 +120,11 @@ void expect_conv(const std::string& name, void set(Conv2D::Config&)) {
   c.compute_dtype = DType::f64;
   set(c);
   const Conv2D conv(c);
-  const Values state{{"weight", file()[prefix + "weight"]}, {"bias", file()[prefix + "bias"]}};
-  const Values got = evaluate(state, {{"x", file()[prefix + "x"]}}, [&](const Nest& s, const Nest& i) {
+  const Values state{{"weight", vision_file()[prefix + "weight"]}, {"bias", vision_file()[prefix + "bias"]}};
+  const Values got = evaluate(state, {{"x", vision_file()[prefix + "x"]}}, [&](const Nest& s, const Nest& i) {
     return Nest{{"y", functional(conv, &Conv2D::forward, s, Tensor(), false, i.at("x")).result}};
   });
-  EXPECT_EQ(difference(got.at("y"), file()[prefix + "y"], kTolerance), "") << name;
+  EXPECT_EQ(difference(got.at("y"), vision_file()[prefix + "y"], kTolerance), "") << name;
 }
 
 TEST(VisionFixture, Convolutions) {
@@ -154,10 +152,10 @@ void expect_pool(const std::string& name, bool count_padding = false) {
   c.padding = pad_all_sides(1);
   if constexpr (std::is_same_v<P, AvgPool>) c.count_padding = count_padding;
   const P pool(c);
-  const Values got = evaluate({}, {{"x", file()["pool/x"]}}, [&](const Nest& s, const Nest& i) {
+  const Values got = evaluate({}, {{"x", vision_file()["pool/x"]}}, [&](const Nest& s, const Nest& i) {
     return Nest{{"y", functional(pool, &P::forward, s, Tensor(), false, i.at("x")).result}};
   });
-  EXPECT_EQ(difference(got.at("y"), file()["pool/" + name], kTolerance), "") << name;
+  EXPECT_EQ(difference(got.at("y"), vision_file()["pool/" + name], kTolerance), "") << name;
 }
 
 TEST(VisionFixture, Pools) {

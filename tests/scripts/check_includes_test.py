@@ -10,7 +10,6 @@ import loading
 
 TABLE = "tenon_layer(base LIBS fmt::fmt)\ntenon_layer(ir DEPS base)\ntenon_layer(nn DEPS ir LIBS CLI11::CLI11)\n"
 PRECOMPILED = "set(tenon_precompiled_base <algorithm> <vector>\n    <fmt/ranges.h>)\n"
-PRECOMPILED += "set(tenon_precompiled_ir tenon/ir/all.h)\n"
 
 
 class CheckIncludes(unittest.TestCase):
@@ -21,7 +20,7 @@ class CheckIncludes(unittest.TestCase):
             (root / "CMakeLists.txt").write_text(TABLE)
             (root / "cmake").mkdir()
             (root / "cmake/TenonFastBuild.cmake").write_text(PRECOMPILED)
-            for name, text in {"ir__all_h": "#pragma once\n", **files}.items():
+            for name, text in files.items():
                 path = root / "src/tenon" / name.replace("__", "/").replace("_h", ".h").replace("_cc", ".cc")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
@@ -35,12 +34,12 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(self.complaints(ir__a_cc=source, ir__a_h="#pragma once\n", base__b_h="#pragma once\n"), "")
         self.assertEqual(self.complaints(ir__ops__a_cc='#include "tenon/ir/ops/support.h"\n'), "")
 
-    def test_what_is_precompiled_may_come_through_headers(self):
+    def test_what_others_have_may_come_through_headers(self):
         header = "#pragma once\n#include <vector>\n"
         source = '#include "tenon/base/b.h"\nstd::vector<int> a;  // std::ranges::sort\nint b = std::ranges::size(a);\n'
         self.assertEqual(self.complaints(ir__a_cc=source, base__b_h=header), "")
 
-    def test_names_of_precompiled_headers_of_tenon(self):
+    def test_names_of_headers_of_tenon(self):
         tree = {
             "ir__all_h": '#pragma once\n#include "tenon/ir/op.h"\n',
             "ir__op_h": "#pragma once\n#define OP(x) x\nstruct Op {\nint inside();\n};\nOp make_op(int kind);\n",
@@ -55,6 +54,8 @@ class CheckIncludes(unittest.TestCase):
                 self.assertEqual(self.complaints(nn__a_cc=included, **tree), "")
         own = "struct Op;\nint make_op(int);\n// OP\nchar text[] = \"OP(1)\";\nint b = x.make_op(1) + y::make_op(2);\n"
         self.assertEqual(self.complaints(nn__a_cc=own, **tree), "")
+        # base can't mean what is in ir.
+        self.assertEqual(self.complaints(base__a_cc="make_op(1);\n", **tree), "")
 
     def test_faults(self):
         cases = {
@@ -67,6 +68,7 @@ class CheckIncludes(unittest.TestCase):
             "too heavy for a header": {"ir__a_h": "#pragma once\n#include <iostream>\n"},
             "uses std::vector without <vector>": {"ir__a_cc": "std::vector<int> a;\n"},
             "uses std::ranges::sort without <algorithm>": {"ir__a_cc": "std::ranges::sort(a, std::ranges::begin(b));\n"},
+            "uses std::mutex without <mutex>": {"ir__a_cc": "#include <vector>\nstd::mutex a;\n"},
             "is in no layer": {"foo__a_cc": "\n"},
         }
         for words, files in cases.items():

@@ -13,6 +13,8 @@
 namespace tenon {
 namespace {
 
+using Tensors = std::vector<Tensor>;
+
 Tensor layered_loss(const std::vector<Tensor>& p, const RematPolicy& policy) {
   const auto out = scan(
       [&](const Tensor&, const Tensor& h, const Tensor& w) {
@@ -187,7 +189,6 @@ TEST(Remat, HostOffloadInNestedLoopsIsRefused) {
     gradient_graph(
         [](const std::vector<Tensor>& p) {
           current_trace().set_path("decoder.layers");
-          using Tensors = std::vector<Tensor>;
           const auto inner = [](const Tensor&, const Tensor& h, const Tensors&) {
             const RematScope scope{RematPolicy(SaveTags{.host = {"hidden"}})};
             return std::pair<Tensor, Tensors>(exp(tag(sin(h), "hidden")), {});

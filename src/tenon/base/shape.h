@@ -10,6 +10,8 @@
 namespace tenon {
 
 using Dims = std::vector<int64_t>;
+// A dimension, or the number of one, to index with.
+inline size_t as_size(int64_t dim) { return static_cast<size_t>(dim); }
 
 // Product of the dimensions, 1 for a scalar. Throws `invalid_argument` on a negative dimension or overflow.
 int64_t num_elements(const Dims& dims);

@@ -16,7 +16,7 @@
 namespace tenon {
 namespace {
 
-using Json = nlohmann::json;
+using HeaderJson = nlohmann::json;
 
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr size_t kMaxRank = 32;
@@ -37,10 +37,10 @@ Error bad_tensor(const std::string& name, const std::string& why) {
   return Error(ErrorCode::damaged, fmt::format("tensor {}: {}", quote_text(name), why));
 }
 
-std::string dump(const Json& json) {
+std::string dump(const HeaderJson& json) {
   try {
     return json.dump();
-  } catch (const Json::exception&) {
+  } catch (const HeaderJson::exception&) {
     throw Error(ErrorCode::invalid_argument, "names and metadata of tensors must be UTF-8");
   }
 }
@@ -54,7 +54,7 @@ struct Entry {
 
 // Takes the JSON apart as it is read, so that nothing but the known structure is ever built, duplicates are seen, and
 // nesting can't go deep.
-class HeaderReader final : public nlohmann::json_sax<Json> {
+class HeaderReader final : public nlohmann::json_sax<HeaderJson> {
  public:
   std::vector<Entry> entries;
   std::map<std::string, std::string> metadata;
@@ -194,7 +194,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, uint64
   const uint64_t data_begin = kSafetensorsPrefix + json.size();
   if (file_size < data_begin) return Error(ErrorCode::damaged, "the file ends within the header");
   HeaderReader reader;
-  if (!Json::sax_parse(json, &reader)) return *reader.error;
+  if (!HeaderJson::sax_parse(json, &reader)) return *reader.error;
   SafetensorsHeader header;
   header.metadata = std::move(reader.metadata);
   for (const Entry& entry : reader.entries) {
@@ -236,7 +236,7 @@ SafetensorsHeader lay_out_safetensors(std::vector<std::pair<std::string, TensorT
 
 std::string format_safetensors_header(const SafetensorsHeader& header) {
   const uint64_t data_begin = header.tensors.empty() ? 0 : header.tensors.front().begin;
-  Json json = Json::object();
+  HeaderJson json = HeaderJson::object();
   if (!header.metadata.empty()) json[kMetadata] = header.metadata;
   for (const TensorInfo& tensor : header.tensors) {
     json[tensor.name] = {{"dtype", kNames[static_cast<size_t>(tensor.type.dtype)]},

@@ -18,23 +18,23 @@ using namespace zoo;  // NOLINT
 using testing::HasSubstr;
 using testing::StartsWith;
 
-Model::Config model() {
+Model::Config two_layers() {
   Model::Config c;
   c.layers = {GatedFeedForward::Config{}, Experts::Config{}};
   return c;
 }
 
 std::string error_of(std::string_view toml) {
-  Model::Config c = model();
+  Model::Config c = two_layers();
   const Error error = thrown([&] { apply_toml(c, toml, "x.toml", registry()); });
-  EXPECT_TRUE(c == model()) << "a failed overlay changed the tree";
+  EXPECT_TRUE(c == two_layers()) << "a failed overlay changed the tree";
   return error.what();
 }
 
 std::string set_error(std::string assignment) {
-  Model::Config c = model();
+  Model::Config c = two_layers();
   const Error error = thrown([&] { apply_set(c, assignment, registry()); });
-  EXPECT_TRUE(c == model()) << "a failed assignment changed the tree";
+  EXPECT_TRUE(c == two_layers()) << "a failed assignment changed the tree";
   return error.what();
 }
 
@@ -115,7 +115,7 @@ TEST(Errors, Assignments) {
 
 TEST(Errors, TextThatIsNotToml) {
   EXPECT_THAT(error_of("name = 'a'\nname = 'b'"), StartsWith("invalid_argument at x.toml:2"));
-  EXPECT_THAT(error_of("mesh.model = 1\n[mesh]\nmodel = 2"), StartsWith("invalid_argument at x.toml:"));
+  EXPECT_THAT(error_of("mesh.two_layers = 1\n[mesh]\nmodel = 2"), StartsWith("invalid_argument at x.toml:"));
   EXPECT_THAT(error_of("\n\nname = "), StartsWith("invalid_argument at x.toml:3"));
   EXPECT_THAT(error_of("name = \"abc"), StartsWith("invalid_argument at x.toml:1"));
   EXPECT_THAT(error_of("\nvocab_size = 9223372036854775808"), HasSubstr("x.toml:2: an integer out of range"));
@@ -136,7 +136,7 @@ TEST(Errors, TextIsUtf8) {
   }
   EXPECT_THAT(set_error("name=bare \x8c\xa3"), HasSubstr("isn't valid UTF-8"));
   EXPECT_THAT(set_error("rates.\"\xff\"=1"), HasSubstr("isn't valid UTF-8"));
-  Model::Config c = model();
+  Model::Config c = two_layers();
   apply_set(c, "name=na\u00efve", registry());
   EXPECT_EQ(c.name, "na\u00efve");
 }
@@ -155,7 +155,7 @@ TEST(Errors, StringsDontHideNesting) {
   for (int i = 0; i < 40; ++i) dots += ".a";
   for (int i = 0; i < 40; ++i) both += "[\n{" + dots + " = ";
   EXPECT_THAT(error_of("x = " + both), HasSubstr("x.toml:4: values are nested too deep"));
-  Model::Config c = model();
+  Model::Config c = two_layers();
   apply_toml(c, "name = '''" + deep + "''' # " + deep + "\nsources = [" + std::string(300, '\n') + "]", "", registry());
   EXPECT_EQ(c.name, deep);
 }
@@ -171,7 +171,7 @@ TEST(Errors, NumbersAtTheirLimitsAreFine) {
 }
 
 TEST(Errors, ReadingByPath) {
-  Model::Config c = model();
+  Model::Config c = two_layers();
   EXPECT_STREQ(thrown([&] { (void)get(c, "layers.2.type"); }).what(),
                "invalid_argument at layers: no such list element (got 2, expected an index from 0 to 1)");
   EXPECT_THAT(thrown([&] { (void)get(c, "layers.1.experts"); }).what(), HasSubstr("did you mean expert or"));
@@ -183,7 +183,7 @@ TEST(Errors, ReadingByPath) {
 
 // Mangled text either loads or throws an Error; it never crashes, and never throws anything else.
 TEST(Errors, MangledTextNeverCrashes) {
-  Model::Config full = model();
+  Model::Config full = two_layers();
   full.vocab_size = 3;
   full.width = ScaledDim{};
   const std::string text = to_toml(full);

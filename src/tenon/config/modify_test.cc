@@ -12,7 +12,7 @@ namespace {
 using namespace zoo;  // NOLINT
 using testing::HasSubstr;
 
-Model::Config model() {
+Model::Config three_layers() {
   Model::Config c;
   GatedFeedForward::Config gated;
   gated.input_dim = 64;
@@ -24,7 +24,7 @@ Model::Config model() {
 }
 
 TEST(Replace, KeepsTheInterfaceAndWhatIsStillDefault) {
-  Model::Config c = model();
+  Model::Config c = three_layers();
   Experts::Config to;
   to.hidden_dim = 5;
   EXPECT_EQ(replace<GatedFeedForward>(c, to), 3);  // the expert of the second layer too
@@ -40,7 +40,7 @@ TEST(Replace, KeepsTheInterfaceAndWhatIsStillDefault) {
 }
 
 TEST(Replace, MatchesAnInterface) {
-  Model::Config c = model();
+  Model::Config c = three_layers();
   EXPECT_EQ(replace<FeedForward>(c, GatedFeedForward::Config{}), 4);
   for (const auto& layer : c.layers) EXPECT_TRUE(layer.is<GatedFeedForward>());
   EXPECT_EQ(c.layers[0].as<GatedFeedForward>().hidden_dim(0), 99);
@@ -58,7 +58,7 @@ TEST(Replace, AnUnsetFieldDoesNotOverwrite) {
 }
 
 TEST(Replace, ByTheSameClassTakesWhatToSets) {
-  Model::Config c = model();
+  Model::Config c = three_layers();
   Linear::Config to;
   to.weight_partition = {};
   replace<Linear>(c, to);
@@ -72,7 +72,7 @@ TEST(Replace, ComplainsWhenNothingMatchesOrItDoesNotFit) {
   EXPECT_STREQ(thrown([&] { replace<FeedForward>(c, GatedFeedForward::Config{}); }).what(),
                "invalid_argument: nothing to replace: the tree has no FeedForward");
   EXPECT_EQ(replace<FeedForward>(c, GatedFeedForward::Config{}, NoMatch::is_allowed), 0);
-  c = model();
+  c = three_layers();
   const Error error = thrown([&] { replace<Linear>(c, GatedFeedForward::Config{}); });
   EXPECT_STREQ(
       error.what(),

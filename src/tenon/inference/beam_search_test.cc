@@ -52,13 +52,13 @@ BeamSearch::Beam run(const Chain& chain, const BeamOptions& options) {
   return search.best();
 }
 
-struct Best {
+struct Found {
   Tokens tokens;
   double score = -1e300;
 };
 
 // The best text behind `before` among all, by trying them.
-void try_all(const Chain& chain, const BeamOptions& o, Tokens before, double log_p, Best& best) {
+void try_all(const Chain& chain, const BeamOptions& o, Tokens before, double log_p, Found& best) {
   const auto length = static_cast<double>(before.size());
   const auto offer = [&](double total, double size) {
     const double score = total / std::pow(size, o.length_penalty);
@@ -78,7 +78,7 @@ TEST(BeamSearch, WideEnoughFindsTheBestOfAll) {
     const Chain chain(salt);
     for (const double penalty : {0.0, 0.6, 1.0, 2.0}) {
       const BeamOptions options{81, penalty, 5, {kEnd}, {}};
-      Best best;
+      Found best;
       try_all(chain, options, {}, 0, best);
       const BeamSearch::Beam got = run(chain, options);
       EXPECT_EQ(got.tokens, best.tokens) << salt << " " << penalty;
@@ -95,7 +95,7 @@ Tokens plain(const Chain& chain, const BeamOptions& o) {
     double log_p = 0;
   };
   std::vector<Text> running(1);
-  Best best;
+  Found best;
   for (int64_t length = 1; length <= o.max_tokens; ++length) {
     std::vector<Text> next;
     for (const Text& text : running) {

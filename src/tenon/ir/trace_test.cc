@@ -229,7 +229,7 @@ TEST(Captures, ListsOuterValuesInOrderOfUse) {
   });
 }
 
-Literal f32(std::vector<double> values) {
+Literal vector_of(std::vector<double> values) {
   return Literal::from(DType::f32, {static_cast<int64_t>(values.size())}, values);
 }
 
@@ -245,7 +245,7 @@ TEST(Inline, RepeatsTheRegionWithOtherArguments) {
     return {once[0], twice[0]};
   });
   verify(graph);
-  const auto out = interpret(graph, std::vector<Literal>{f32({1, 2}), f32({3, 5})});
+  const auto out = interpret(graph, std::vector<Literal>{vector_of({1, 2}), vector_of({3, 5})});
   EXPECT_THAT(out[0].to_doubles(), ElementsAre(3, 10));
   EXPECT_THAT(out[1].to_doubles(), ElementsAre(9, 50));
 }
@@ -273,7 +273,7 @@ TEST(Clone, RepeatsOpsWithTheirRegionsAndMarks) {
     return {first[0], second[0]};
   });
   verify(graph);
-  const auto out = interpret(graph, std::vector<Literal>{f32({1, 3})});
+  const auto out = interpret(graph, std::vector<Literal>{vector_of({1, 3})});
   EXPECT_THAT(out[0].to_doubles(), ElementsAre(8, 24));
   EXPECT_THAT(out[1].to_doubles(), ElementsAre(16, 32));
 }
@@ -312,7 +312,7 @@ TEST(Printer, GoldenText) {
     const std::vector<TensorType> body = {{DType::i32, {}}, kF32};
     const RegionId region = trace_region(trace, body, [&](const Tensors& p) -> Tensors { return {p[1] * y, p[0]}; });
     const Tensors out = scan_op(region, 3, {y}, {}, true);
-    const Tensor c = constant(f32({1, 0.5}));
+    const Tensor c = constant(vector_of({1, 0.5}));
     return {add(out[0], shard(tag(c, "bias"), PartitionSpec{"fsdp"})), out[1], x[1]};
   });
   EXPECT_EQ(to_string(graph), R"(graph(%0: f32[2], %1: i32[]) {
@@ -332,7 +332,7 @@ TEST(Printer, GoldenText) {
 }
 
 TEST(Attrs, CompareByNameAndValue) {
-  const auto literal = [](double v) { return std::make_shared<const Literal>(f32({v})); };
+  const auto literal = [](double v) { return std::make_shared<const Literal>(vector_of({v})); };
   const Attrs a{{"value", literal(1)}, {"dim", int64_t{2}}};
   EXPECT_EQ(a, (Attrs{{"value", literal(1)}, {"dim", int64_t{2}}}));
   EXPECT_FALSE(a == (Attrs{{"value", literal(2)}, {"dim", int64_t{2}}}));

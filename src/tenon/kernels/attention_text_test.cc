@@ -19,7 +19,7 @@ using Tensors = std::vector<Tensor>;
 using Literals = std::vector<Literal>;
 
 // Attention, and the cotangents of its inputs for given ones of its results.
-struct Case {
+struct TextCase {
   DType dtype = DType::f32;
   int64_t B = 1, N = 4, K = 2, T = 150, S = 150, H = 8;
   AttentionOptions options{.scale = 0.4, .pattern = {.causal = true}, .mask = {}, .block = 64, .partition = {}};
@@ -117,7 +117,7 @@ void expect_near(const Literal& got, const Literal& want, double tolerance, cons
 }
 
 // Returns how many products of blocks were computed.
-int64_t check(const Case& c, const KernelList& kernels, double tolerance = 2e-6) {
+int64_t check(const TextCase& c, const KernelList& kernels, double tolerance = 2e-6) {
   Graph graph = c.graph();
   const Literals arguments = c.arguments(), want = interpret(graph, arguments);
   for (const KernelChoice& choice : select_kernels(graph, kernels, Mesh()))
@@ -136,14 +136,14 @@ class AttentionText : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(AttentionText, ComputesWhatTheBodyDoes) {
-  Case all;
+  TextCase all;
   all.options.pattern = {};
   all.T = 128;
   check(all, kernels());
-  Case window{.B = 2, .N = 2, .K = 2};
+  TextCase window{.B = 2, .N = 2, .K = 2};
   window.options.pattern.window = 40;
   check(window, kernels());
-  Case rich{.N = 2, .K = 1, .T = 140, .S = 200, .H = 12, .documents = true};
+  TextCase rich{.N = 2, .K = 1, .T = 140, .S = 200, .H = 12, .documents = true};
   if (GetParam() == std::string("tpu")) rich.S = 300;  // three blocks
   rich.options.pattern = {.causal = true, .window = 50, .segments = true};
   rich.options.logit_cap = 2;
@@ -151,19 +151,19 @@ TEST_P(AttentionText, ComputesWhatTheBodyDoes) {
 }
 
 TEST_P(AttentionText, RoundsBf16AsTheBodyDoes) {
-  Case c{.dtype = DType::bf16, .N = 2, .documents = true};
+  TextCase c{.dtype = DType::bf16, .N = 2, .documents = true};
   c.options.pattern.segments = true;
   check(c, kernels(), 0.02);
 }
 
 TEST_P(AttentionText, QueriesWithoutKeysAreZero) {
-  Case c{.N = 2, .K = 1, .unseen = 130};  // a whole block, and more
+  TextCase c{.N = 2, .K = 1, .unseen = 130};  // a whole block, and more
   check(c, kernels());
 }
 
 // In what depends on it; the body's products with zeros spread it further.
 TEST_P(AttentionText, NanIsNotHidden) {
-  const Case c{.N = 2, .K = 2};
+  const TextCase c{.N = 2, .K = 2};
   constexpr int64_t kBad = 100;  // key of head 0
   Graph graph = c.graph();
   Literals arguments = c.arguments();
@@ -188,7 +188,7 @@ TEST_P(AttentionText, NanIsNotHidden) {
 TEST_P(AttentionText, SkipsBlocksThatNoQuerySees) {
   const bool gpu = GetParam() == std::string("cuda");
   const int64_t T = gpu ? 192 : 384;  // blocks of 64 x 32 and 32 x 32, or of 128 x 128
-  Case all{.N = 1, .K = 1, .T = T, .S = T}, causal = all, window = all, documents = all;
+  TextCase all{.N = 1, .K = 1, .T = T, .S = T}, causal = all, window = all, documents = all;
   all.options.pattern = {};
   window.options.pattern.window = 20;
   documents.documents = true;
@@ -203,13 +203,13 @@ TEST_P(AttentionText, SkipsBlocksThatNoQuerySees) {
 INSTANTIATE_TEST_SUITE_P(Platforms, AttentionText, ::testing::Values("cuda", "tpu"),
                          [](const auto& platform) { return std::string(platform.param); });
 
-std::string choice(const Case& c, const KernelList& kernels) {
+std::string choice(const TextCase& c, const KernelList& kernels) {
   Graph graph = c.graph();
   return to_string(select_kernels(graph, kernels, Mesh()).at(0));
 }
 
 TEST(TritonAttention, SaysWhatItRefuses) {
-  const auto refused = [](const Case& c, const std::string& why, int capability = 90) {
+  const auto refused = [](const TextCase& c, const std::string& why, int capability = 90) {
     EXPECT_EQ(choice(c, triton_attention_kernels(capability)),
               "attention by ordinary ops (triton_attention: " + why + ")");
   };
@@ -222,7 +222,7 @@ TEST(TritonAttention, SaysWhatItRefuses) {
 }
 
 TEST(MosaicAttention, SaysWhatItRefuses) {
-  const auto refused = [](const Case& c, const std::string& why) {
+  const auto refused = [](const TextCase& c, const std::string& why) {
     EXPECT_EQ(choice(c, mosaic_attention_kernels()), "attention by ordinary ops (mosaic_attention: " + why + ")");
   };
   refused({.dtype = DType::f16}, "takes f32 and bf16, not f16");

@@ -49,14 +49,14 @@ std::vector<ParamInfo> params() {
   return {w, b, s};
 }
 
-struct Values {
+struct Weights {
   std::vector<double> w, b;
 };
 
 // The learner's step as a graph, run by the interpreter; keeps its state between steps.
 class TestRun {
  public:
-  explicit TestRun(const Learner::Config& config, Values start)
+  explicit TestRun(const Learner::Config& config, Weights start)
       : learner_(config), infos_(learner_.describe(params())) {
     values_ = {Literal::from(DType::f32, {2}, start.b), Literal::from(DType::f32, {3}, start.w)};  // by path
     std::vector<TensorType> types{{DType::f32, {2}}, {DType::f32, {3}}};
@@ -67,7 +67,7 @@ class TestRun {
   }
 
   // {grad_norm, skipped, skipped_in_a_row}
-  std::vector<double> step(double loss, Values grads) {
+  std::vector<double> step(double loss, Weights grads) {
     StepScalars scalars = learner_.scalars(step_);
     std::vector<Literal> args = values_;
     args.insert(args.end(), state_.begin(), state_.end());
@@ -143,7 +143,7 @@ Learner::Config config(double clip) {
   return c;
 }
 
-const std::vector<Values> kGrads = {
+const std::vector<Weights> kGrads = {
     {{0.3, -2, 1e-4}, {5, 0}}, {{-0.1, 1, 3e-4}, {-4, 0}}, {{0.2, 0.5, -1e-3}, {1, 0}}, {{1e-3, 2, 2e-5}, {-0.25, 0}}};
 
 // What `TestRun` must give for kGrads.
@@ -348,7 +348,7 @@ Learner::Config with_spikes() {
 }
 
 // A gradient of this norm.
-Values of_norm(double norm) { return {{norm * 0.6, 0, norm * 0.8}, {0, 0}}; }
+Weights of_norm(double norm) { return {{norm * 0.6, 0, norm * 0.8}, {0, 0}}; }
 
 TEST(Learner, SkipsNormSpikesAndCountsThem) {
   TestRun run(with_spikes(), {{1, 2, 3}, {4, 5}});

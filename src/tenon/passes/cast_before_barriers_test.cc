@@ -27,19 +27,19 @@ std::string after(const TensorFn& body) {
   return ops_of(graph);
 }
 
-Tensor narrow(const Tensor& x) { return convert(x, DType::bf16); }
+Tensor in_bf16(const Tensor& x) { return convert(x, DType::bf16); }
 
 // Computed in the forward pass and again in the backward one: cast once, and so is what only the second reads.
 TEST(CastBeforeBarriers, TheCastBeforeServesBehind) {
   EXPECT_EQ(after([](const Tensors& x) {
-              const Tensor first = tanh(narrow(x[0]));
+              const Tensor first = tanh(in_bf16(x[0]));
               const Tensors again = optimization_barrier({x[0], first});
-              return Tensors{first, tanh(narrow(again[0])) + again[1]};
+              return Tensors{first, tanh(in_bf16(again[0])) + again[1]};
             }),
             "convert tanh optimization_barrier tanh add");
   EXPECT_EQ(after([](const Tensors& x) {
               const Tensors again = optimization_barrier({x[0], x[1]});
-              return Tensors{narrow(again[0]) * narrow(again[1]), exp(narrow(again[0]))};
+              return Tensors{in_bf16(again[0]) * in_bf16(again[1]), exp(in_bf16(again[0]))};
             }),
             "convert convert optimization_barrier mul exp");
 }
@@ -48,12 +48,12 @@ TEST(CastBeforeBarriers, LeavesWhatIsReadWhole) {
   // By another op, in an inner region, as a result, in two dtypes; or widened.
   EXPECT_EQ(after([](const Tensors& x) {
               const Tensors again = optimization_barrier({x[0], x[1]});
-              return Tensors{narrow(again[0]), exp(again[0]), again[1], narrow(again[1])};
+              return Tensors{in_bf16(again[0]), exp(again[0]), again[1], in_bf16(again[1])};
             }),
             "optimization_barrier convert exp convert");
   EXPECT_EQ(after([](const Tensors& x) {
               const Tensors again = optimization_barrier({x[0], x[1]});
-              return Tensors{narrow(again[0]), convert(again[0], DType::f16), convert(again[1], DType::f64)};
+              return Tensors{in_bf16(again[0]), convert(again[0], DType::f16), convert(again[1], DType::f64)};
             }),
             "optimization_barrier convert convert convert");
 }
@@ -69,9 +69,9 @@ TEST(CastBeforeBarriers, LoopsAreReaders) {
       return scan_op(body, 3, {x[1]}, {});
     });
   };
-  EXPECT_EQ(read_in_loop([](const Tensor& t) { return convert(narrow(t), DType::f32); }),
+  EXPECT_EQ(read_in_loop([](const Tensor& t) { return convert(in_bf16(t), DType::f32); }),
             "convert optimization_barrier scan{convert add}");
-  EXPECT_EQ(read_in_loop([](const Tensor& t) { return convert(narrow(t), DType::f32) * t; }),
+  EXPECT_EQ(read_in_loop([](const Tensor& t) { return convert(in_bf16(t), DType::f32) * t; }),
             "optimization_barrier convert scan{convert mul add}");
 }
 

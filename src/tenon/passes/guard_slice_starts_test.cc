@@ -18,7 +18,7 @@ using Tensors = std::vector<Tensor>;
 constexpr int64_t kStarts[] = {0, 1, 2, 3, 7, -1, -9};
 
 // The ops of `body` of x f32[6,2] and a start, with the guard; results are the same, and twice is as once.
-std::string guarded(const TensorFn& body) {
+std::string guarded_starts(const TensorFn& body) {
   const std::vector<TensorType> inputs{{DType::f32, {6, 2}}, {DType::i32, {}}};
   const Graph plain = make_graph(inputs, body);
   Graph graph = make_graph(inputs, body);
@@ -35,49 +35,49 @@ std::string guarded(const TensorFn& body) {
   return once;
 }
 
-Tensor number(int64_t v) { return constant(Literal::scalar_int(DType::i32, v)); }
+Tensor place(int64_t v) { return constant(Literal::scalar_int(DType::i32, v)); }
 Tensor rows(const Tensor& x, const Tensor& start, int64_t count) {
-  return dynamic_slice(x, Tensors{start, number(0)}, {count, x.dim(1)});
+  return dynamic_slice(x, Tensors{start, place(0)}, {count, x.dim(1)});
 }
 
 TEST(GuardSliceStarts, ClampsWhatMayBeOutside) {
-  EXPECT_EQ(guarded([](const Tensors& x) { return Tensors{rows(x[0], x[1], 4)}; }),
+  EXPECT_EQ(guarded_starts([](const Tensors& x) { return Tensors{rows(x[0], x[1], 4)}; }),
             "constant constant clamp constant dynamic_slice");
-  EXPECT_EQ(guarded([](const Tensors& x) {
-              return Tensors{dynamic_update_slice(x[0], slice(x[0], {0, 0}, {4, 2}), Tensors{x[1], number(0)})};
+  EXPECT_EQ(guarded_starts([](const Tensors& x) {
+              return Tensors{dynamic_update_slice(x[0], slice(x[0], {0, 0}, {4, 2}), Tensors{x[1], place(0)})};
             }),
             "slice constant constant clamp constant dynamic_update_slice");
-  EXPECT_EQ(guarded([](const Tensors& x) { return Tensors{take(x[0], x[1])}; }),
+  EXPECT_EQ(guarded_starts([](const Tensors& x) { return Tensors{take(x[0], x[1])}; }),
             "reshape constant broadcast_in_dim constant clamp gather");
 }
 
 TEST(GuardSliceStarts, LeavesWhatIsInside) {
-  EXPECT_EQ(guarded([](const Tensors& x) { return Tensors{rows(x[0], number(2), 4)}; }),
+  EXPECT_EQ(guarded_starts([](const Tensors& x) { return Tensors{rows(x[0], place(2), 4)}; }),
             "constant constant dynamic_slice");
-  EXPECT_EQ(guarded([](const Tensors& x) { return Tensors{rows(x[0], clamp(x[1], 0, 2), 4)}; }),
+  EXPECT_EQ(guarded_starts([](const Tensors& x) { return Tensors{rows(x[0], clamp(x[1], 0, 2), 4)}; }),
             "constant constant clamp constant dynamic_slice");
-  EXPECT_EQ(
-      guarded([](const Tensors& x) { return Tensors{take(x[0], concatenate(Tensors(2, reshape(x[1], {1})), 0))}; }),
-      "reshape concatenate reshape gather");
+  EXPECT_EQ(guarded_starts(
+                [](const Tensors& x) { return Tensors{take(x[0], concatenate(Tensors(2, reshape(x[1], {1})), 0))}; }),
+            "reshape concatenate reshape gather");
   // Blocks of a loop: index * 2 is at most 4.
-  EXPECT_EQ(guarded([](const Tensors& x) {
+  EXPECT_EQ(guarded_starts([](const Tensors& x) {
               const RegionId body =
                   trace_region(current_trace(), std::vector<TensorType>{{DType::i32, {}}},
-                               [&](const Tensors& p) { return Tensors{rows(x[0], p[0] * number(2), 2)}; });
+                               [&](const Tensors& p) { return Tensors{rows(x[0], p[0] * place(2), 2)}; });
               return scan_op(body, 3, {}, {});
             }),
             "scan{constant mul constant dynamic_slice}");
-  EXPECT_EQ(guarded([](const Tensors& x) {
+  EXPECT_EQ(guarded_starts([](const Tensors& x) {
               const RegionId body =
                   trace_region(current_trace(), std::vector<TensorType>{{DType::i32, {}}},
-                               [&](const Tensors& p) { return Tensors{rows(x[0], p[0] * number(2), 2)}; });
+                               [&](const Tensors& p) { return Tensors{rows(x[0], p[0] * place(2), 2)}; });
               return scan_op(body, 4, {}, {});
             }),
             "scan{constant mul constant constant clamp constant dynamic_slice}");
 }
 
 TEST(GuardSliceStarts, ArraysOfNothing) {
-  EXPECT_EQ(guarded([](const Tensors& x) {
+  EXPECT_EQ(guarded_starts([](const Tensors& x) {
               const Tensor none = slice(x[0], {0, 0}, {0, 2});
               return Tensors{rows(none, x[1], 0)};
             }),

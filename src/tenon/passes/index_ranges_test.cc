@@ -13,7 +13,7 @@ using Tensors = std::vector<Tensor>;
 
 constexpr int64_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
 
-Tensor number(int64_t v) { return constant(Literal::scalar_int(DType::i32, v)); }
+Tensor i32(int64_t v) { return constant(Literal::scalar_int(DType::i32, v)); }
 
 // The range of what `body` makes of the index of a scan of length 5 and of an i32 nothing is known of.
 std::pair<int64_t, int64_t> range(const std::function<Tensor(const Tensor& index, const Tensor& unknown)>& body) {
@@ -41,18 +41,16 @@ TEST(IndexRanges, FollowArithmetic) {
   const std::pair<int64_t, int64_t> any{kLeast, kMost};
   EXPECT_EQ(range([](const T& i, const T&) { return i; }), std::pair(int64_t{0}, int64_t{4}));
   EXPECT_EQ(range([](const T&, const T& x) { return x; }), any);
-  EXPECT_EQ(range([](const T&, const T&) { return number(-3); }), std::pair(int64_t{-3}, int64_t{-3}));
-  EXPECT_EQ(range([](const T& i, const T&) { return i * number(-8) + number(1); }),
-            std::pair(int64_t{-31}, int64_t{1}));
-  EXPECT_EQ(range([](const T& i, const T&) { return number(4) - i; }), std::pair(int64_t{0}, int64_t{4}));
-  EXPECT_EQ(range([](const T&, const T& x) { return minimum(x, number(7)); }), std::pair(kLeast, int64_t{7}));
-  EXPECT_EQ(range([](const T&, const T& x) { return maximum(x, number(7)); }), std::pair(int64_t{7}, kMost));
-  EXPECT_EQ(range([](const T& i, const T& x) { return clamp(x, i, number(9)); }), std::pair(int64_t{0}, int64_t{9}));
-  EXPECT_EQ(range([](const T&, const T& x) { return clamp(x, number(5), number(2)); }),
-            std::pair(int64_t{2}, int64_t{2}));
-  EXPECT_EQ(range([](const T&, const T& x) { return rem(x, number(6)); }), std::pair(int64_t{-5}, int64_t{5}));
-  EXPECT_EQ(range([](const T& i, const T&) { return rem(i, number(3)); }), std::pair(int64_t{0}, int64_t{2}));
-  EXPECT_EQ(range([](const T& i, const T& x) { return select(less(x, i), i, number(8)); }),
+  EXPECT_EQ(range([](const T&, const T&) { return i32(-3); }), std::pair(int64_t{-3}, int64_t{-3}));
+  EXPECT_EQ(range([](const T& i, const T&) { return i * i32(-8) + i32(1); }), std::pair(int64_t{-31}, int64_t{1}));
+  EXPECT_EQ(range([](const T& i, const T&) { return i32(4) - i; }), std::pair(int64_t{0}, int64_t{4}));
+  EXPECT_EQ(range([](const T&, const T& x) { return minimum(x, i32(7)); }), std::pair(kLeast, int64_t{7}));
+  EXPECT_EQ(range([](const T&, const T& x) { return maximum(x, i32(7)); }), std::pair(int64_t{7}, kMost));
+  EXPECT_EQ(range([](const T& i, const T& x) { return clamp(x, i, i32(9)); }), std::pair(int64_t{0}, int64_t{9}));
+  EXPECT_EQ(range([](const T&, const T& x) { return clamp(x, i32(5), i32(2)); }), std::pair(int64_t{2}, int64_t{2}));
+  EXPECT_EQ(range([](const T&, const T& x) { return rem(x, i32(6)); }), std::pair(int64_t{-5}, int64_t{5}));
+  EXPECT_EQ(range([](const T& i, const T&) { return rem(i, i32(3)); }), std::pair(int64_t{0}, int64_t{2}));
+  EXPECT_EQ(range([](const T& i, const T& x) { return select(less(x, i), i, i32(8)); }),
             std::pair(int64_t{0}, int64_t{8}));
   EXPECT_EQ(range([](const T& i, const T&) { return tag(reshape(reshape(i, {1}), {}), "i"); }), any);
 }
@@ -60,11 +58,11 @@ TEST(IndexRanges, FollowArithmetic) {
 TEST(IndexRanges, WhatMayOverflowMayBeAnything) {
   using T = Tensor;
   const std::pair<int64_t, int64_t> any{kLeast, kMost};
-  EXPECT_EQ(range([](const T& i, const T&) { return i * number(int64_t{1} << 30); }), any);
-  EXPECT_EQ(range([](const T& i, const T&) { return i + number(kMost); }), any);
-  EXPECT_EQ(range([](const T&, const T& x) { return x - number(1); }), any);
+  EXPECT_EQ(range([](const T& i, const T&) { return i * i32(int64_t{1} << 30); }), any);
+  EXPECT_EQ(range([](const T& i, const T&) { return i + i32(kMost); }), any);
+  EXPECT_EQ(range([](const T&, const T& x) { return x - i32(1); }), any);
   EXPECT_EQ(range([](const T& i, const T&) { return rem(i, i); }), any);
-  EXPECT_EQ(range([](const T& i, const T&) { return i / number(2); }), any);
+  EXPECT_EQ(range([](const T& i, const T&) { return i / i32(2); }), any);
 }
 
 }  // namespace

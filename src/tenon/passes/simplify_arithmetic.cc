@@ -10,8 +10,6 @@
 namespace tenon {
 namespace {
 
-Tensor operand(Trace& trace, const OpInfo& op, size_t i) { return trace.tensor(op.operands[i]); }
-
 // What `x` is the `name` of; empty when it is none.
 Tensor inside(const Tensor& x, std::string_view name) {
   const OpInfo* op = maker(x, name);

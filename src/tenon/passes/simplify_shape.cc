@@ -9,9 +9,6 @@
 namespace tenon {
 namespace {
 
-size_t z(int64_t v) { return static_cast<size_t>(v); }
-
-Tensor operand(Trace& trace, const OpInfo& op, size_t i) { return trace.tensor(op.operands[i]); }
 const TensorType& result_type(const Trace& trace, const OpInfo& op) { return trace.value(op.results[0]).type; }
 bool all_zero(const Dims& values) {
   return std::ranges::all_of(values, [](int64_t v) { return v == 0; });
@@ -56,7 +53,7 @@ Tensor transpose_of_transpose(Trace& trace, const OpInfo& op) {
   const OpInfo* inner = maker(operand(trace, op, 0), "transpose");
   if (inner == nullptr) return {};
   Dims both;
-  for (const int64_t d : op.attrs.dims("permutation")) both.push_back(inner->attrs.dims("permutation")[z(d)]);
+  for (const int64_t d : op.attrs.dims("permutation")) both.push_back(inner->attrs.dims("permutation")[as_size(d)]);
   return transpose(operand(trace, *inner, 0), both);
 }
 
@@ -69,7 +66,7 @@ Tensor broadcast_of_broadcast(Trace& trace, const OpInfo& op) {
   const OpInfo* inner = maker(operand(trace, op, 0), "broadcast_in_dim");
   if (inner == nullptr) return {};
   Dims dims;
-  for (const int64_t d : inner->attrs.dims("dims")) dims.push_back(op.attrs.dims("dims")[z(d)]);
+  for (const int64_t d : inner->attrs.dims("dims")) dims.push_back(op.attrs.dims("dims")[as_size(d)]);
   return broadcast_in_dim(operand(trace, *inner, 0), op.attrs.dims("shape"), dims);
 }
 
@@ -94,7 +91,7 @@ Tensor broadcast_of_expanded(Trace& trace, const OpInfo& op) {
   const std::optional<Dims> places = places_among_ones(x.dims(), inner->attrs.dims("shape"));
   if (!places) return {};
   Dims dims;
-  for (const int64_t d : *places) dims.push_back(op.attrs.dims("dims")[z(d)]);
+  for (const int64_t d : *places) dims.push_back(op.attrs.dims("dims")[as_size(d)]);
   return broadcast_in_dim(x, op.attrs.dims("shape"), dims);
 }
 
@@ -109,7 +106,7 @@ Tensor reshape_of_broadcast(Trace& trace, const OpInfo& op) {
   for (const int64_t d : inner->attrs.dims("dims")) {
     if (x.dims()[dims.size()] == 1) return {};
     size_t place = 0;
-    while (place < to.size() && (to[place] != from[z(d)] || new_behind[place] != behind[z(d)])) ++place;
+    while (place < to.size() && (to[place] != from[as_size(d)] || new_behind[place] != behind[as_size(d)])) ++place;
     if (place == to.size()) return {};
     dims.push_back(static_cast<int64_t>(place));
   }
@@ -133,7 +130,7 @@ Tensor slice_of_slice(Trace& trace, const OpInfo& op) {
 
 // The operand of a concatenation in which the slice from `start` to `limit` lies, which become places in it; or empty.
 Tensor piece_around(Trace& trace, const OpInfo& concatenation, Dims& start, Dims& limit) {
-  const size_t dim = z(concatenation.attrs.integer("dim"));
+  const size_t dim = as_size(concatenation.attrs.integer("dim"));
   int64_t before = 0;
   for (size_t i = 0; i < concatenation.operands.size(); ++i) {
     const Tensor piece = operand(trace, concatenation, i);
@@ -176,7 +173,7 @@ Tensor joined(Trace& trace, const OpInfo& a, const OpInfo& b, size_t dim) {
 }
 
 Tensor concatenate_of_neighbours(Trace& trace, const OpInfo& op) {
-  const size_t dim = z(op.attrs.integer("dim"));
+  const size_t dim = as_size(op.attrs.integer("dim"));
   std::vector<Tensor> pieces;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const Tensor piece = operand(trace, op, i);

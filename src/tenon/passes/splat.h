@@ -11,6 +11,8 @@ Tensor splat_scalar(const Tensor& x);
 const Literal* splat_constant(const Tensor& x);
 // Element i of the result comes from elements i of the operands, whatever the shape.
 bool is_elementwise(const OpDef& def);
+// Operand `i` of an op.
+inline Tensor operand(Trace& trace, const OpInfo& op, size_t i) { return trace.tensor(op.operands[i]); }
 // The op that makes `x` when it is called `name`, else null.
 const OpInfo* maker(const Tensor& x, std::string_view name);
 

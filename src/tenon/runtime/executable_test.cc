@@ -37,7 +37,7 @@ class OnCpu : public ::testing::Test {
 };
 
 template <class F>
-Error error_of(F f) {
+Error thrown_by(F f) {
   try {
     f();
   } catch (const Error& e) {
@@ -47,7 +47,7 @@ Error error_of(F f) {
   return Error(ErrorCode::internal, "");
 }
 
-Literal iota(const Dims& dims, double scale = 1) {
+Literal ramp(const Dims& dims, double scale = 1) {
   std::vector<double> values(static_cast<size_t>(num_elements(dims)));
   for (size_t i = 0; i < values.size(); ++i) values[i] = scale * static_cast<double>(i % 17);
   return Literal::from(DType::f32, dims, values);
@@ -121,10 +121,10 @@ TEST_F(OnCpu, OneDevice) {
 // for.
 TEST_F(OnCpu, AnOuterPartChangesDevicesAlone) {
   const Mesh outer{{"fsdp", 2}, {"model", 2}, {"outer.model", 2}};
-  const Literal x = iota({8, 16}), w = iota({16, 32}, 0.25);
+  const Literal x = ramp({8, 16}), w = ramp({16, 32}, 0.25);
   const Array ax = Array::from_literal(cpu(4), outer, {"fsdp"}, x);
   const Array aw = Array::from_literal(cpu(4), outer, {"fsdp", "model"}, w);
-  const Error other = error_of([&] { compile(cpu(4), kMesh, sharded_matmul())(std::vector<Array>{ax, aw}); });
+  const Error other = thrown_by([&] { compile(cpu(4), kMesh, sharded_matmul())(std::vector<Array>{ax, aw}); });
   EXPECT_THAT(other.what(), AllOf(HasSubstr("argument 0 (x)"), HasSubstr("outer.model=2")));
   const std::vector<Array> out = compile(cpu(4), outer, sharded_matmul())(std::vector<Array>{ax, aw});
   EXPECT_THAT(out[0].to_literal().to_doubles(), Pointwise(DoubleNear(1e-3), matmul(x, w)));
@@ -133,7 +133,7 @@ TEST_F(OnCpu, AnOuterPartChangesDevicesAlone) {
 
 TEST_F(OnCpu, ShardedMatmulOnFourDevices) {
   const Executable program = compile(cpu(4), kMesh, sharded_matmul());
-  const Literal x = iota({8, 16}), w = iota({16, 32}, 0.25);
+  const Literal x = ramp({8, 16}), w = ramp({16, 32}, 0.25);
   const Array ax = Array::from_literal(cpu(4), kMesh, {"fsdp"}, x);
   const Array aw = Array::from_literal(cpu(4), kMesh, {"fsdp", "model"}, w);
   const Array aw_copy = aw;
@@ -144,7 +144,7 @@ TEST_F(OnCpu, ShardedMatmulOnFourDevices) {
   EXPECT_EQ(program.memory().alias, 16 * 32 * 4 / 4);
   EXPECT_EQ(program.memory().argument, 8 * 16 * 4 / 2 + 16 * 32 * 4 / 4);
   EXPECT_TRUE(aw_copy.is_donated());
-  const Error e = error_of([&] { program(std::vector<Array>{ax, aw_copy}); });
+  const Error e = thrown_by([&] { program(std::vector<Array>{ax, aw_copy}); });
   EXPECT_EQ(e.code(), ErrorCode::wrong_context);
   EXPECT_THAT(e.what(), AllOf(HasSubstr("argument 1 (decoder.weight)"), HasSubstr("donated")));
   EXPECT_THROW((void)aw.to_literal(), Error);
@@ -158,7 +158,7 @@ TEST_F(OnCpu, ARefusedProgramNamesTheModule) {
   wrong.text = R"(module @m { func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {
     %0 = stablehlo.dot_general %x, %x, contracting_dims = [0] x [0] : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32> loc("decoder.layers.0::1.attention/dot_general")
     return %0 : tensor<3xf32> } })";
-  const Error shapes = error_of([&] { compile(cpu(1), Mesh(), wrong); });
+  const Error shapes = thrown_by([&] { compile(cpu(1), Mesh(), wrong); });
   EXPECT_EQ(shapes.code(), ErrorCode::compile);
   EXPECT_THAT(shapes.what(), StartsWith("compile at decoder.layers.0::1.attention/dot_general: "));
 
@@ -173,7 +173,7 @@ TEST_F(OnCpu, ARefusedProgramNamesTheModule) {
   unknown.text.replace(at, 43,
                        "stablehlo.custom_call @nobody(%arg0) {api_version = 4 : i32, backend_config = {}} : "
                        "(tensor<3xf32>) -> tensor<3xf32>");
-  EXPECT_THAT(error_of([&] { compile(cpu(1), Mesh(), unknown); }).what(), HasSubstr(" at decoder.norm/exp: "));
+  EXPECT_THAT(thrown_by([&] { compile(cpu(1), Mesh(), unknown); }).what(), HasSubstr(" at decoder.norm/exp: "));
 }
 
 TEST_F(OnCpu, WarningsNameTheModule) {
@@ -195,19 +195,19 @@ TEST_F(OnCpu, WarningsNameTheModule) {
 
 TEST_F(OnCpu, WrongArgumentsAreNamed) {
   const Executable program = compile(cpu(4), kMesh, sharded_matmul());
-  const Array x = Array::from_literal(cpu(4), kMesh, {"fsdp"}, iota({8, 16}));
-  const Array w = Array::from_literal(cpu(4), kMesh, {"fsdp", "model"}, iota({16, 32}));
-  EXPECT_EQ(error_of([&] { program(std::vector<Array>{x}); }).code(), ErrorCode::invalid_argument);
-  const Array short_w = Array::from_literal(cpu(4), kMesh, {"fsdp", "model"}, iota({16, 30}));
-  EXPECT_THAT(error_of([&] { program(std::vector<Array>{x, short_w}); }).what(),
+  const Array x = Array::from_literal(cpu(4), kMesh, {"fsdp"}, ramp({8, 16}));
+  const Array w = Array::from_literal(cpu(4), kMesh, {"fsdp", "model"}, ramp({16, 32}));
+  EXPECT_EQ(thrown_by([&] { program(std::vector<Array>{x}); }).code(), ErrorCode::invalid_argument);
+  const Array short_w = Array::from_literal(cpu(4), kMesh, {"fsdp", "model"}, ramp({16, 30}));
+  EXPECT_THAT(thrown_by([&] { program(std::vector<Array>{x, short_w}); }).what(),
               AllOf(HasSubstr("shape_mismatch"), HasSubstr("argument 1 (decoder.weight)"), HasSubstr("f32[16,30]"),
                     HasSubstr("f32[16,32]")));
-  const Array whole_w = Array::from_literal(cpu(4), kMesh, {}, iota({16, 32}));
-  EXPECT_THAT(error_of([&] { program(std::vector<Array>{x, whole_w}); }).what(),
+  const Array whole_w = Array::from_literal(cpu(4), kMesh, {}, ramp({16, 32}));
+  EXPECT_THAT(thrown_by([&] { program(std::vector<Array>{x, whole_w}); }).what(),
               AllOf(HasSubstr("mesh_mismatch"), HasSubstr("argument 1"), HasSubstr("\"fsdp,model\"")));
-  const Array other = Array::from_literal(cpu(1), Mesh(), {}, iota({8, 16}));
-  EXPECT_THAT(error_of([&] { program(std::vector<Array>{other, w}); }).what(), HasSubstr("another backend"));
-  EXPECT_THAT(error_of([&] { program(std::vector<Array>{Array(), w}); }).what(), HasSubstr("argument 0 (x)"));
+  const Array other = Array::from_literal(cpu(1), Mesh(), {}, ramp({8, 16}));
+  EXPECT_THAT(thrown_by([&] { program(std::vector<Array>{other, w}); }).what(), HasSubstr("another backend"));
+  EXPECT_THAT(thrown_by([&] { program(std::vector<Array>{Array(), w}); }).what(), HasSubstr("argument 0 (x)"));
   EXPECT_FALSE(w.is_donated());
 }
 
@@ -220,36 +220,36 @@ TEST_F(OnCpu, ADonatedArrayCanBeGivenOnce) {
   p.arg_specs = {{}, {}};
   p.donated = {0};
   const Executable program = compile(cpu(1), Mesh(), p);
-  const Array x = Array::from_literal(cpu(1), Mesh(), {}, iota({3}));
-  EXPECT_THAT(error_of([&] { program(std::vector<Array>{x, x}); }).what(), HasSubstr("only once"));
+  const Array x = Array::from_literal(cpu(1), Mesh(), {}, ramp({3}));
+  EXPECT_THAT(thrown_by([&] { program(std::vector<Array>{x, x}); }).what(), HasSubstr("only once"));
   EXPECT_FALSE(x.is_donated());
 }
 
 TEST_F(OnCpu, ProgramsThatDoNotFit) {
   Program p = sharded_matmul();
-  EXPECT_EQ(error_of([&] { compile(cpu(1), kMesh, p); }).code(), ErrorCode::mesh_mismatch);
-  EXPECT_EQ(error_of([&] { compile(cpu(4), Mesh(), p); }).code(), ErrorCode::mesh_mismatch);
+  EXPECT_EQ(thrown_by([&] { compile(cpu(1), kMesh, p); }).code(), ErrorCode::mesh_mismatch);
+  EXPECT_EQ(thrown_by([&] { compile(cpu(4), Mesh(), p); }).code(), ErrorCode::mesh_mismatch);
   p.arg_types[1].dims = {15, 32};
-  EXPECT_THAT(error_of([&] { compile(cpu(4), kMesh, p); }).what(),
+  EXPECT_THAT(thrown_by([&] { compile(cpu(4), kMesh, p); }).what(),
               AllOf(HasSubstr("argument 1 (decoder.weight)"), HasSubstr("15 over 2")));
   p = sharded_matmul();
   p.result_specs[0] = {"fsdp"};
-  EXPECT_THAT(error_of([&] { compile(cpu(4), kMesh, p); }).what(),
+  EXPECT_THAT(thrown_by([&] { compile(cpu(4), kMesh, p); }).what(),
               AllOf(HasSubstr("result 0"), HasSubstr("f32[4,16] on each device"), HasSubstr("f32[4,32]")));
   p = sharded_matmul();
   p.donated = {2};
-  EXPECT_EQ(error_of([&] { compile(cpu(4), kMesh, p); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(thrown_by([&] { compile(cpu(4), kMesh, p); }).code(), ErrorCode::invalid_argument);
 }
 
 TEST_F(OnCpu, TheCompilersWordsAreKept) {
   Program p = doubling();
   p.text = "module @m { func.func public @main( }";
-  const Error e = error_of([&] { compile(cpu(1), Mesh(), p); });
+  const Error e = thrown_by([&] { compile(cpu(1), Mesh(), p); });
   EXPECT_EQ(e.code(), ErrorCode::compile);
   EXPECT_THAT(e.what(), HasSubstr("expected non-function type"));
   p = doubling();
   p.compile_options = {{"xla_no_such_flag", "1"}};
-  EXPECT_THAT(error_of([&] { compile(cpu(1), Mesh(), p); }).what(), HasSubstr("xla_no_such_flag"));
+  EXPECT_THAT(thrown_by([&] { compile(cpu(1), Mesh(), p); }).what(), HasSubstr("xla_no_such_flag"));
 }
 
 TEST_F(OnCpu, FlagsOfEveryTypeAreTaken) {
@@ -260,7 +260,7 @@ TEST_F(OnCpu, FlagsOfEveryTypeAreTaken) {
                        {"xla_cpu_enable_concurrency_optimized_scheduler", "true"}};
   EXPECT_NO_THROW(compile(cpu(1), Mesh(), p));
   p.compile_options = {{"xla_cpu_enable_fast_math", "maybe"}};
-  EXPECT_EQ(error_of([&] { compile(cpu(1), Mesh(), p); }).code(), ErrorCode::compile);
+  EXPECT_EQ(thrown_by([&] { compile(cpu(1), Mesh(), p); }).code(), ErrorCode::compile);
 }
 
 class WithCache : public OnCpu {
@@ -285,7 +285,7 @@ TEST_F(WithCache, SecondCompileLoads) {
   const Executable loaded = compile(cpu(4), kMesh, sharded_matmul(), &cache);
   EXPECT_TRUE(loaded.cache_hit());
   EXPECT_EQ(loaded.memory().alias, 16 * 32 * 4 / 4);
-  const Literal x = iota({8, 16}), w = iota({16, 32});
+  const Literal x = ramp({8, 16}), w = ramp({16, 32});
   for (int repeat = 0; repeat < 3; ++repeat) {
     const std::vector<Array> out = loaded(std::vector<Array>{Array::from_literal(cpu(4), kMesh, {"fsdp"}, x),
                                                              Array::from_literal(cpu(4), kMesh, {"fsdp", "model"}, w)});

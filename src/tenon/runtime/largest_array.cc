@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kMost = int64_t{1} << 50, kMostOnCpu = int64_t{1} << 37;
+constexpr int64_t kMostBytes = int64_t{1} << 50, kMostBytesOnCpu = int64_t{1} << 37;
 
 // Into how many pieces the results of `op` are split, which is in code that each of `parts` groups of devices runs on
 // its own arrays.
@@ -46,7 +46,7 @@ LargestArray largest_array(const Trace& trace, RegionId region, const Mesh& mesh
 
 void check_largest(const LargestArray& largest, std::string_view platform) {
   const bool on_cpu = platform == "cpu";
-  const int64_t most = on_cpu ? kMostOnCpu : kMost;
+  const int64_t most = on_cpu ? kMostBytesOnCpu : kMostBytes;
   if (largest.bytes <= most) return;
   throw Error(ErrorCode::out_of_memory, on_cpu ? "an array is larger than XLA's compiler for CPUs can count"
                                                : "an array is larger than any device's memory")

@@ -5,6 +5,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "tenon/base/file.h"
 #include "tenon/checkpoint/checkpoint.h"

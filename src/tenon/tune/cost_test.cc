@@ -7,7 +7,7 @@
 namespace tenon {
 namespace {
 
-MachineSpeeds speeds() {
+MachineSpeeds slow_speeds() {
   MachineSpeeds s;
   s.peaks = {{DType::f32, 1e9}, {DType::bf16, 4e9}};
   s.memory = 1e8;
@@ -27,7 +27,7 @@ TEST(Cost, EachPartByItsSpeed) {
   c.network_bytes = 1e5;
   c.collectives = 20;
   c.instructions = 1000;
-  const StepTime t = time_step(c, speeds());
+  const StepTime t = time_step(c, slow_speeds());
   EXPECT_DOUBLE_EQ(t.products, 1.5);  // 1 + 0.5, above 1 s of their bytes
   EXPECT_DOUBLE_EQ(t.other, 0.3);
   EXPECT_DOUBLE_EQ(t.links, 0.2);
@@ -38,9 +38,9 @@ TEST(Cost, EachPartByItsSpeed) {
   EXPECT_DOUBLE_EQ(t.bound.seconds(), 1.5);
   EXPECT_EQ(t.bound.by(), "compute");
   c.product_bytes = 4e8;
-  EXPECT_DOUBLE_EQ(time_step(c, speeds()).products, 4);
-  EXPECT_DOUBLE_EQ(time_step(c, speeds()).bound.seconds(), 4.3);
-  EXPECT_EQ(time_step(c, speeds()).bound.by(), "memory");
+  EXPECT_DOUBLE_EQ(time_step(c, slow_speeds()).products, 4);
+  EXPECT_DOUBLE_EQ(time_step(c, slow_speeds()).bound.seconds(), 4.3);
+  EXPECT_EQ(time_step(c, slow_speeds()).bound.by(), "memory");
 }
 
 TEST(Cost, WhatIsNotKnownCountsNothing) {
@@ -50,7 +50,7 @@ TEST(Cost, WhatIsNotKnownCountsNothing) {
   c.collectives = 3;
   EXPECT_EQ(time_step(c, {}).sum(), 0);
   EXPECT_EQ(time_step(c, {}).bound.by(), "");
-  EXPECT_EQ(speeds().peak(DType::i8), 4e9);
+  EXPECT_EQ(slow_speeds().peak(DType::i8), 4e9);
 }
 
 TEST(Cost, ChipsAsTheirTableSays) {
@@ -68,7 +68,7 @@ TEST(Cost, ChipsAsTheirTableSays) {
 }
 
 // The graph has 8,000 FLOPs of products, 2,000 of attention of which the mask leaves half; on two devices.
-StepReport report() {
+StepReport step_report() {
   StepReport r;
   r.mesh = Mesh{{"data", 2}};
   r.chip.platform = "tpu";
@@ -80,14 +80,14 @@ StepReport report() {
 }
 
 TEST(Cost, ProductsAreSharedEvenlyWhereTheProgramDoesNotShowThem) {
-  StepReport r = report();
+  StepReport r = step_report();
   EXPECT_DOUBLE_EQ(count_step(r).products.at(DType::bf16), 3500);
   EXPECT_DOUBLE_EQ(count_step(r).other_bytes, 640);
 }
 
 // A product that both devices compute: [16,16] x [16,16] is 8,192 FLOPs.
 TEST(Cost, OnTheCpuEachDeviceCountsWhatItComputes) {
-  StepReport r = report();
+  StepReport r = step_report();
   pjrt::HloInstruction dot = hlo("dot", f32({16, 16}), {0, 0});
   dot.contracted = {1};
   add_computation(r.compiled.emplace().optimized.emplace(), {hlo("parameter", f32({16, 16})), dot});

@@ -1,12 +1,16 @@
 // How the case files collect their cases.
 #pragma once
 
+#include <limits>
+
 #include "tenon/ir/cases/op_cases.h"
 
 namespace tenon {
 
 // Steps of central differences: for smooth functions of f64, and for linear ones on samples that are multiples of 1/8.
 inline constexpr double kSmooth = 1e-5, kLinear = 0.125;
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
 inline constexpr DType kFloats[] = {DType::f32, DType::f64, DType::bf16, DType::f16, DType::f8e4m3fn, DType::f8e5m2};
 inline constexpr DType kIntegers[] = {DType::i32, DType::i8, DType::i64, DType::u32, DType::u8, DType::u64};

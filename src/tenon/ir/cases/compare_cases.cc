@@ -1,13 +1,10 @@
 // Cases of compare, select, clamp, convert and bitcast.
-#include <limits>
 
 #include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/elementwise.h"
 
 namespace tenon {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
 using BinaryFn = Tensor (*)(const Tensor&, const Tensor&);
 

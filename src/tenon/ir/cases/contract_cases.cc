@@ -1,5 +1,4 @@
 // Cases of contractions, reductions and sort.
-#include <limits>
 
 #include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/contract.h"
@@ -9,7 +8,6 @@ namespace tenon {
 namespace {
 
 using Tensors = std::vector<Tensor>;
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void add_dot(CaseList& list) {
   const auto add = [&](const std::string& label, const TensorType& x, const TensorType& y, const DotDims& dims,

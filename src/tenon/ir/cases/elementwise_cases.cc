@@ -8,8 +8,6 @@
 namespace tenon {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-
 struct UnaryCase {
   const char* op;
   Tensor (*fn)(const Tensor&);

@@ -27,7 +27,6 @@ void add_constant(CaseList& list) {
   const auto add = [&](const char* label, const Literal& value) {
     list.add("constant", label, {}, [value](const Tensors&) { return Tensors{constant(value)}; });
   };
-  constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
   add("f32[2,3]", sample({DType::f32, {2, 3}}, -2, 2));
   add("special f32", floats(DType::f32, {2, 3}, {kInf, -kInf, kNaN, -0.0, 0x1p-149, 3.4e38}));
   add("splat", floats(DType::f32, {2, 2}, {0.1, 0.1, 0.1, 0.1}));

@@ -1,5 +1,4 @@
 // Cases of convolution and reduce_window.
-#include <limits>
 
 #include "tenon/ir/cases/case_list.h"
 #include "tenon/ir/ops/window.h"
@@ -57,7 +56,6 @@ void add_reduce_window(CaseList& list, const char* op, WindowFn fn) {
     add("window larger than the array", sample({d, {2}}, -9, 9), {{3}});
     add("of nothing", Literal({d, {0}}), {{2}, {}, {1}, {1}});
   }
-  constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
   add("edges", floats(DType::f32, {6}, {1, kInf, -kInf, kNaN, 0, 2}), {{2}});
 }
 

@@ -18,8 +18,6 @@ std::vector<Literal> eval_same(const EvalArgs& a) {
   return out;
 }
 std::vector<Tensor> vjp_same(const VjpArgs& a) { return a.cotangents; }
-double no_flops(const Trace&, const OpInfo&) { return 0; }
-
 std::vector<TensorType> infer_shard(const InferArgs& a) {
   const auto& dims = a.attrs.spec("spec").dims();
   if (static_cast<int64_t>(dims.size()) > a.operands[0].rank()) {

@@ -13,8 +13,6 @@
 namespace tenon {
 namespace {
 
-size_t z(int64_t v) { return static_cast<size_t>(v); }
-
 Axis axes_of(const Attrs& a) { return a.spec("axes").dims()[0]; }
 int64_t group_size(const Attrs& a) { return mesh_from(a).shards(axes_of(a)); }
 
@@ -24,7 +22,7 @@ TensorType number(const InferArgs& a) {
 }
 TensorType resized(TensorType t, int64_t dim, int64_t times, int64_t by) {
   if (dim < 0 || dim >= t.rank()) shape_error("along dimension {} of {}", dim, to_string(t));
-  int64_t& size = t.dims[z(dim)];
+  int64_t& size = t.dims[as_size(dim)];
   if (size * times % by != 0) shape_error("dimension {} of {} isn't divisible by {}", dim, to_string(t), by);
   size = size * times / by;
   return t;
@@ -100,9 +98,9 @@ Literal combined(const std::vector<Literal>& arrays, const Combiner& combiner) {
 // Piece `i` of `count` along `dim`.
 Literal piece_of(const Literal& x, int64_t dim, size_t i, size_t count) {
   TensorType type = x.type();
-  type.dims[z(dim)] /= static_cast<int64_t>(count);
+  type.dims[as_size(dim)] /= static_cast<int64_t>(count);
   const Dims strides = row_major_strides(x.dims());
-  const int64_t origin = static_cast<int64_t>(i) * type.dims[z(dim)] * strides[z(dim)];
+  const int64_t origin = static_cast<int64_t>(i) * type.dims[as_size(dim)] * strides[as_size(dim)];
   Literal out(type);
   int64_t to = 0;
   for_each_index(type.dims,
@@ -111,12 +109,12 @@ Literal piece_of(const Literal& x, int64_t dim, size_t i, size_t count) {
 }
 Literal joined(const std::vector<Literal>& arrays, int64_t dim) {
   TensorType type = arrays[0].type();
-  const int64_t size = type.dims[z(dim)];
-  type.dims[z(dim)] *= static_cast<int64_t>(arrays.size());
+  const int64_t size = type.dims[as_size(dim)];
+  type.dims[as_size(dim)] *= static_cast<int64_t>(arrays.size());
   const Dims strides = row_major_strides(type.dims);
   Literal out(type);
   for (size_t k = 0; k < arrays.size(); ++k) {
-    const int64_t origin = static_cast<int64_t>(k) * size * strides[z(dim)];
+    const int64_t origin = static_cast<int64_t>(k) * size * strides[as_size(dim)];
     int64_t from = 0;
     for_each_index(arrays[k].dims(), [&](const Dims& index) {
       copy_element(out, origin + flat_index(index, strides), arrays[k], from++);
@@ -133,52 +131,50 @@ Tensor reduced(const OpDef& def, const Tensor& x, const Attrs& a) {
 struct AllReduceDef : OpDef {
   Combiner combiner;
 };
-const Combiner& combiner_of(const OpInfo& op) { return static_cast<const AllReduceDef&>(*op.def).combiner; }
+const Combiner& all_reduce_combiner(const OpInfo& op) { return static_cast<const AllReduceDef&>(*op.def).combiner; }
 
 std::vector<TensorType> infer_all_reduce(const InferArgs& a) { return {number(a)}; }
 void print_all_reduce(HloWriter& w, const OpInfo& op) {
   if (print_alone(w, op)) return;
   const std::string attributes = groups_text(op.attrs) + ", " + channel(w) + ", use_global_device_ids";
-  print_collective(w, op, "all_reduce", attributes, combiner_body(w, op, combiner_of(op)));
+  print_collective(w, op, "all_reduce", attributes, combiner_body(w, op, all_reduce_combiner(op)));
 }
 std::vector<Literal> eval_all_reduce(const EvalArgs& a) {
-  return {combined(gather_group(a).arrays, combiner_of(a.op))};
+  return {combined(gather_group(a).arrays, all_reduce_combiner(a.op))};
 }
-extern const AllReduceDef kSum;
-std::vector<Tensor> vjp_all_sum(const VjpArgs& a) { return {reduced(kSum, a.cotangent(), a.attrs)}; }
+extern const AllReduceDef kAllReduceSum;
+std::vector<Tensor> vjp_all_sum(const VjpArgs& a) { return {reduced(kAllReduceSum, a.cotangent(), a.attrs)}; }
 std::vector<Tensor> vjp_all_choice(const VjpArgs& a) {
   const Tensor chosen = convert(equal(a.operand(0), a.results[0]), a.cotangent().dtype());
-  return {chosen * reduced(kSum, a.cotangent(), a.attrs) / reduced(kSum, chosen, a.attrs)};
+  return {chosen * reduced(kAllReduceSum, a.cotangent(), a.attrs) / reduced(kAllReduceSum, chosen, a.attrs)};
 }
-const AllReduceDef kSum{{"all_reduce_sum",
-                         infer_all_reduce,
-                         print_all_reduce,
-                         eval_all_reduce,
-                         vjp_all_sum,
-                         {},
-                         nullptr,
-                         Recompute::expensive},
-                        kCombineSum};
-const AllReduceDef kMax{{"all_reduce_max",
-                         infer_all_reduce,
-                         print_all_reduce,
-                         eval_all_reduce,
-                         vjp_all_choice,
-                         {},
-                         nullptr,
-                         Recompute::expensive},
-                        kCombineMax};
-const AllReduceDef kMin{{"all_reduce_min",
-                         infer_all_reduce,
-                         print_all_reduce,
-                         eval_all_reduce,
-                         vjp_all_choice,
-                         {},
-                         nullptr,
-                         Recompute::expensive},
-                        kCombineMin};
-
-double no_flops(const Trace&, const OpInfo&) { return 0; }
+const AllReduceDef kAllReduceSum{{"all_reduce_sum",
+                                  infer_all_reduce,
+                                  print_all_reduce,
+                                  eval_all_reduce,
+                                  vjp_all_sum,
+                                  {},
+                                  nullptr,
+                                  Recompute::expensive},
+                                 kCombineSum};
+const AllReduceDef kAllReduceMax{{"all_reduce_max",
+                                  infer_all_reduce,
+                                  print_all_reduce,
+                                  eval_all_reduce,
+                                  vjp_all_choice,
+                                  {},
+                                  nullptr,
+                                  Recompute::expensive},
+                                 kCombineMax};
+const AllReduceDef kAllReduceMin{{"all_reduce_min",
+                                  infer_all_reduce,
+                                  print_all_reduce,
+                                  eval_all_reduce,
+                                  vjp_all_choice,
+                                  {},
+                                  nullptr,
+                                  Recompute::expensive},
+                                 kCombineMin};
 
 Tensor along(const OpDef& def, const Tensor& x, const Attrs& a, int64_t dim) {
   return emit1(def, {x}, {{"mesh", a.dims("mesh")}, {"axes", a.spec("axes")}, {"dim", dim}});
@@ -270,7 +266,8 @@ void print_permute(HloWriter& w, const OpInfo& op) {
   if (!sources.empty() && print_alone(w, op)) return;
   std::vector<std::vector<int64_t>> pairs;
   for (const auto& group : device_groups(mesh_from(op.attrs), axes_of(op.attrs))) {
-    for (size_t i = 0; i < sources.size(); ++i) pairs.push_back({group[z(sources[i])], group[z(targets[i])]});
+    for (size_t i = 0; i < sources.size(); ++i)
+      pairs.push_back({group[as_size(sources[i])], group[as_size(targets[i])]});
   }
   if (pairs.empty()) {  // nobody sends: zeros
     const TensorType& type = w.type(op.results[0]);
@@ -283,7 +280,7 @@ std::vector<Literal> eval_permute(const EvalArgs& a) {
   const Gathered group = gather_group(a);
   const Dims &sources = a.attrs().dims("sources"), &targets = a.attrs().dims("targets");
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (z(targets[i]) == group.place) return {group.arrays[z(sources[i])]};
+    if (as_size(targets[i]) == group.place) return {group.arrays[as_size(sources[i])]};
   }
   return {Literal(a.results[0])};
 }
@@ -317,7 +314,7 @@ void print_broadcast(HloWriter& w, const OpInfo& op) {
   const std::string cast = type.dtype == DType::i1 ? "convert" : "bitcast_convert";
   std::vector<std::vector<int64_t>> pairs;
   for (const auto& group : device_groups(mesh_from(op.attrs), axes_of(op.attrs))) {
-    const int64_t device = group[z(op.attrs.integer("source"))];
+    const int64_t device = group[as_size(op.attrs.integer("source"))];
     pairs.push_back({device, device});
   }
   const std::string x = w.fresh(), mine = w.fresh(), a = w.fresh(), b = w.fresh(), both = w.fresh(), all = w.fresh();
@@ -333,11 +330,11 @@ void print_broadcast(HloWriter& w, const OpInfo& op) {
   w.define(op, fmt::format("stablehlo.{} {} : ({}) -> {}", cast, all, bits, text));
 }
 std::vector<Literal> eval_broadcast(const EvalArgs& a) {
-  return {std::move(gather_group(a).arrays[z(a.attrs().integer("source"))])};
+  return {std::move(gather_group(a).arrays[as_size(a.attrs().integer("source"))])};
 }
 std::vector<Tensor> vjp_broadcast(const VjpArgs& a) {
   const Dims source{a.attrs.integer("source")};
-  return {permuted(reduced(kSum, a.cotangent(), a.attrs), a.attrs, source, source)};
+  return {permuted(reduced(kAllReduceSum, a.cotangent(), a.attrs), a.attrs, source, source)};
 }
 const OpDef kBroadcast{
     "collective_broadcast", infer_broadcast, print_broadcast, eval_broadcast, vjp_broadcast, {}, no_flops,
@@ -361,7 +358,7 @@ void print_index(HloWriter& w, const OpInfo& op) {
     for (const std::string& name : axes.names) {
       const auto at = std::find(kMeshAxes.begin(), kMeshAxes.end(), name) - kMeshAxes.begin();
       int64_t stride = 1;
-      for (size_t i = z(at) + 1; i < kMeshAxes.size(); ++i) stride *= mesh.sizes()[i];
+      for (size_t i = as_size(at) + 1; i < kMeshAxes.size(); ++i) stride *= mesh.sizes()[i];
       const std::string size = literal(mesh.size(name));
       const std::string row = emit(fmt::format("stablehlo.divide {}, {}", device, literal(stride)));
       const std::string place = emit(fmt::format("stablehlo.remainder {}, {}", row, size));
@@ -397,9 +394,15 @@ int64_t positive(const Tensor& x, int64_t dim) { return dim < 0 ? dim + x.rank()
 
 }  // namespace
 
-Tensor all_reduce_sum(const Tensor& x, const Axis& axes) { return emit1(kSum, {x}, here("all_reduce_sum", axes)); }
-Tensor all_reduce_max(const Tensor& x, const Axis& axes) { return emit1(kMax, {x}, here("all_reduce_max", axes)); }
-Tensor all_reduce_min(const Tensor& x, const Axis& axes) { return emit1(kMin, {x}, here("all_reduce_min", axes)); }
+Tensor all_reduce_sum(const Tensor& x, const Axis& axes) {
+  return emit1(kAllReduceSum, {x}, here("all_reduce_sum", axes));
+}
+Tensor all_reduce_max(const Tensor& x, const Axis& axes) {
+  return emit1(kAllReduceMax, {x}, here("all_reduce_max", axes));
+}
+Tensor all_reduce_min(const Tensor& x, const Axis& axes) {
+  return emit1(kAllReduceMin, {x}, here("all_reduce_min", axes));
+}
 Tensor all_gather(const Tensor& x, const Axis& axes, int64_t dim) {
   return along(kAllGather, x, here("all_gather", axes), positive(x, dim));
 }
@@ -430,8 +433,8 @@ Tensor axis_index(const Axis& axes) {
 }
 
 std::span<const OpDef* const> collective_defs() {
-  static const OpDef* const defs[] = {&kSum,      &kMax,     &kMin,       &kAllGather, &kReduceScatter,
-                                      &kAllToAll, &kPermute, &kBroadcast, &kIndex};
+  static const OpDef* const defs[] = {&kAllReduceSum, &kAllReduceMax, &kAllReduceMin, &kAllGather, &kReduceScatter,
+                                      &kAllToAll,     &kPermute,      &kBroadcast,    &kIndex};
   return defs;
 }
 

@@ -36,8 +36,6 @@ std::vector<Literal> eval_iota(const EvalArgs& a) {
   return {std::move(out)};
 }
 
-double no_flops(const Trace&, const OpInfo&) { return 0; }
-
 const OpDef kConstant{"constant", infer_constant, print_constant, eval_constant, nullptr, {}, no_flops};
 const OpDef kIota{"iota", infer_iota, print_iota, eval_iota, nullptr, {}, no_flops};
 

@@ -12,8 +12,6 @@
 namespace tenon {
 namespace {
 
-size_t z(int64_t v) { return static_cast<size_t>(v); }
-
 TensorType stacked(TensorType t, int64_t length) {
   t.dims.insert(t.dims.begin(), length);
   return t;
@@ -31,7 +29,7 @@ std::vector<TensorType> infer_scan(const InferArgs& a) {
   }
   if (static_cast<int64_t>(results.size()) < carry) shape_error("the body returns fewer values than it carries");
   for (size_t i = 0; i < a.operands.size(); ++i) {
-    const bool is_carry = i < z(carry);
+    const bool is_carry = i < as_size(carry);
     const TensorType want = is_carry ? params[i + 1] : stacked(params[i + 1], length);
     if (a.operands[i] != want) {
       shape_error("operand {} is {}, the body takes {}", i, to_string(a.operands[i]), to_string(want));
@@ -41,7 +39,7 @@ std::vector<TensorType> infer_scan(const InferArgs& a) {
     }
   }
   std::vector<TensorType> out(results.begin(), results.begin() + carry);
-  for (size_t i = z(carry); i < results.size(); ++i) out.push_back(stacked(results[i], length));
+  for (size_t i = as_size(carry); i < results.size(); ++i) out.push_back(stacked(results[i], length));
   return out;
 }
 
@@ -59,7 +57,7 @@ void set_row(Literal& x, int64_t index, const Literal& row) {
 
 std::vector<Literal> eval_scan(const EvalArgs& a) {
   const int64_t length = a.attrs().integer("length");
-  const auto carry = z(a.attrs().integer("num_carry"));
+  const auto carry = as_size(a.attrs().integer("num_carry"));
   std::vector<Literal> out;
   for (size_t i = 0; i < a.results.size(); ++i) out.push_back(i < carry ? *a.operands[i] : Literal(a.results[i]));
   for (int64_t step = 0; step < length; ++step) {
@@ -134,7 +132,7 @@ std::vector<TensorType> infer_case(const InferArgs& a) {
 }
 std::vector<Literal> eval_case(const EvalArgs& a) {
   const int64_t index = a.operand(0).as_int(0), count = static_cast<int64_t>(a.op.regions.size());
-  return a.run(index >= 0 && index < count ? a.op.regions[z(index)] : a.op.regions.back(), {});
+  return a.run(index >= 0 && index < count ? a.op.regions[as_size(index)] : a.op.regions.back(), {});
 }
 
 constexpr std::string_view kStructural = "structural";

@@ -11,8 +11,6 @@
 namespace tenon {
 namespace {
 
-size_t z(int64_t v) { return static_cast<size_t>(v); }
-
 int64_t dilated(int64_t size, int64_t by) { return size == 0 ? 0 : (size - 1) * by + 1; }
 
 Attrs to_attrs(const ConvDims& d) {
@@ -28,7 +26,7 @@ bool all_positive(const Dims& dims) {
   return std::all_of(dims.begin(), dims.end(), [](int64_t d) { return d >= 1; });
 }
 
-std::vector<TensorType> infer(const InferArgs& a) {
+std::vector<TensorType> infer_convolution(const InferArgs& a) {
   const TensorType &x = a.operands[0], &k = a.operands[1];
   const ConvDims d = from_attrs(a.attrs);
   const size_t n = x.dims.size() < 2 ? 0 : x.dims.size() - 2;
@@ -58,7 +56,7 @@ std::string spatial_numbers(size_t n) {
   return out;
 }
 
-void print(HloWriter& w, const OpInfo& op) {
+void print_convolution(HloWriter& w, const OpInfo& op) {
   const ConvDims d = from_attrs(op.attrs);
   const std::string spatial = spatial_numbers(d.strides.size());
   std::string pad;
@@ -77,7 +75,7 @@ int64_t input_row(const ConvDims& d, size_t i, int64_t o, int64_t k, int64_t siz
   return at >= 0 && at % d.lhs_dilation[i] == 0 && at / d.lhs_dilation[i] < size ? at / d.lhs_dilation[i] : -1;
 }
 
-std::vector<Literal> eval(const EvalArgs& a) {
+std::vector<Literal> eval_convolution(const EvalArgs& a) {
   const Literal &x = a.operand(0), &kernel = a.operand(1);
   const ConvDims d = from_attrs(a.attrs());
   const size_t n = d.strides.size();
@@ -179,7 +177,7 @@ Tensor vjp_kernel(const Tensor& ct, const Tensor& x, const Tensor& kernel, const
   return transpose(grad, ct_order);
 }
 
-std::vector<Tensor> vjp(const VjpArgs& a) {
+std::vector<Tensor> vjp_convolution(const VjpArgs& a) {
   const Tensor &x = a.operand(0), &kernel = a.operand(1), &ct = a.cotangent();
   const ConvDims d = from_attrs(a.attrs);
   const bool nothing = num_elements(ct.dims()) == 0 || num_elements(x.dims()) == 0 || num_elements(kernel.dims()) == 0;
@@ -189,18 +187,20 @@ std::vector<Tensor> vjp(const VjpArgs& a) {
   return {dx, dk};
 }
 
-double flops(const Trace& trace, const OpInfo& op) {
+double flops_convolution(const Trace& trace, const OpInfo& op) {
   const Dims &kernel = trace.value(op.operands[1]).type.dims, &out = trace.value(op.results[0]).type.dims;
   return 2.0 * static_cast<double>(num_elements({kernel.begin(), kernel.end() - 1})) *
          static_cast<double>(num_elements(out));
 }
 
-const OpDef kConvolution{"convolution", infer, print, eval, vjp, {}, flops, Recompute::expensive};
+const OpDef kConvolution{"convolution",     infer_convolution,   print_convolution,
+                         eval_convolution,  vjp_convolution,     {},
+                         flops_convolution, Recompute::expensive};
 
 }  // namespace
 
 Tensor convolution(const Tensor& x, const Tensor& kernel, const ConvDims& dims) {
-  const auto n = z(std::max<int64_t>(x.rank() - 2, 0));
+  const auto n = as_size(std::max<int64_t>(x.rank() - 2, 0));
   const auto filled = [&](const Dims& v, int64_t value) { return v.empty() ? Dims(n, value) : v; };
   const ConvDims full{filled(dims.strides, 1),      filled(dims.low, 0),          filled(dims.high, 0),
                       filled(dims.lhs_dilation, 1), filled(dims.rhs_dilation, 1), dims.groups};

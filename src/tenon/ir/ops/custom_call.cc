@@ -5,23 +5,23 @@
 namespace tenon {
 namespace {
 
-std::vector<TensorType> infer(const InferArgs& a) { return a.attrs.types("results"); }
+std::vector<TensorType> infer_custom_call(const InferArgs& a) { return a.attrs.types("results"); }
 
-void print(HloWriter& w, const OpInfo& op) {
+void print_custom_call(HloWriter& w, const OpInfo& op) {
   w.define(op, fmt::format("stablehlo.custom_call @{}({}) {{{}}} : {}", op.attrs.text("target"), w.names(op.operands),
                            op.attrs.text("attributes"), w.signature(op)));
 }
 
-std::vector<Literal> eval(const EvalArgs& a) {
+std::vector<Literal> eval_custom_call(const EvalArgs& a) {
   throw Error(ErrorCode::unsupported, fmt::format("'{}' runs on its own platform alone", a.attrs().text("target")))
       .at(std::string(a.trace.path_of(a.op)))
       .hint("interpret the program as it is before kernels are selected");
 }
 
-const OpDef kCustomCall{"custom_call", infer,
-                        print,         eval,
-                        nullptr,       "it stands in programs whose gradients are taken already",
-                        nullptr,       Recompute::expensive};
+const OpDef kCustomCall{"custom_call",     infer_custom_call,
+                        print_custom_call, eval_custom_call,
+                        nullptr,           "it stands in programs whose gradients are taken already",
+                        nullptr,           Recompute::expensive};
 
 }  // namespace
 

@@ -12,24 +12,23 @@
 namespace tenon {
 namespace {
 
-size_t z(int64_t v) { return static_cast<size_t>(v); }
-
 std::vector<TensorType> types(const std::vector<Tensor>& values) {
   std::vector<TensorType> out;
   for (const Tensor& t : values) out.push_back(t.type());
   return out;
 }
 
-std::vector<TensorType> infer(const InferArgs& a) {
+std::vector<TensorType> infer_custom_vjp(const InferArgs& a) {
   const RegionInfo &forward = a.trace.region(a.regions[0]), &backward = a.trace.region(a.regions[1]);
   const std::vector<TensorType> results = a.trace.types(forward.results);
   if (a.trace.types(forward.params) != a.operands) shape_error("the forward function takes other types");
   std::vector<TensorType> given, wanted;
-  for (int64_t r : a.attrs.dims("residuals")) given.push_back(r < 0 ? a.operands.at(z(-1 - r)) : results.at(z(r)));
-  for (size_t i = 0; i < z(a.attrs.integer("num_results")); ++i) {
+  for (int64_t r : a.attrs.dims("residuals"))
+    given.push_back(r < 0 ? a.operands.at(as_size(-1 - r)) : results.at(as_size(r)));
+  for (size_t i = 0; i < as_size(a.attrs.integer("num_results")); ++i) {
     if (is_float(results[i].dtype)) given.push_back(results[i]);
   }
-  for (int64_t i : a.attrs.dims("cotangents")) wanted.push_back(a.operands.at(z(i)));
+  for (int64_t i : a.attrs.dims("cotangents")) wanted.push_back(a.operands.at(as_size(i)));
   if (a.trace.types(backward.params) != given) shape_error("the backward function takes other types");
   const std::vector<TensorType> has = a.trace.types(backward.results);
   for (size_t i = 0; i < has.size(); ++i) {
@@ -42,16 +41,16 @@ std::vector<TensorType> infer(const InferArgs& a) {
 }
 
 // The body stands where the op does.
-void print(HloWriter& w, const OpInfo& op) { w.body_in_place(op, op.regions[0]); }
+void print_custom_vjp(HloWriter& w, const OpInfo& op) { w.body_in_place(op, op.regions[0]); }
 
-std::vector<Literal> eval(const EvalArgs& a) {
+std::vector<Literal> eval_custom_vjp(const EvalArgs& a) {
   std::vector<Literal> inputs;
   for (const Literal* x : a.operands) inputs.push_back(*x);
   return a.run(a.op.regions[0], std::move(inputs));
 }
 
-std::vector<Tensor> vjp(const VjpArgs& a) {
-  const auto num_results = z(a.attrs.integer("num_results"));
+std::vector<Tensor> vjp_custom_vjp(const VjpArgs& a) {
+  const auto num_results = as_size(a.attrs.integer("num_results"));
   for (size_t i = num_results; i < a.cotangents.size(); ++i) {
     if (!a.cotangents[i]) continue;
     throw Error(ErrorCode::not_differentiable,
@@ -61,7 +60,8 @@ std::vector<Tensor> vjp(const VjpArgs& a) {
         .hint("let the backward function start from inputs and results");
   }
   std::vector<Tensor> args;
-  for (int64_t r : a.attrs.dims("residuals")) args.push_back(r < 0 ? a.operands[z(-1 - r)] : a.results[z(r)]);
+  for (int64_t r : a.attrs.dims("residuals"))
+    args.push_back(r < 0 ? a.operands[as_size(-1 - r)] : a.results[as_size(r)]);
   for (size_t i = 0; i < num_results; ++i) {
     if (is_float(a.results[i].dtype())) args.push_back(a.cotangents[i] ? a.cotangents[i] : zeros_like(a.results[i]));
   }
@@ -69,14 +69,15 @@ std::vector<Tensor> vjp(const VjpArgs& a) {
   std::vector<Tensor> out(a.operands.size());
   const Dims& which = a.attrs.dims("cotangents");
   for (size_t i = 0; i < which.size(); ++i) {
-    if (a.active[z(which[i])]) out[z(which[i])] = given[i];
+    if (a.active[as_size(which[i])]) out[as_size(which[i])] = given[i];
   }
   return out;
 }
 
-double flops(const Trace& trace, const OpInfo& op) { return count_flops(trace, op.regions[0]); }
+double flops_custom_vjp(const Trace& trace, const OpInfo& op) { return count_flops(trace, op.regions[0]); }
 
-const OpDef kCustomVjp{"custom_vjp", infer, print, eval, vjp, {}, flops, Recompute::expensive};
+const OpDef kCustomVjp{"custom_vjp", infer_custom_vjp, print_custom_vjp,    eval_custom_vjp, vjp_custom_vjp,
+                       {},           flops_custom_vjp, Recompute::expensive};
 
 // Traces the forward function; fills in what its residuals are.
 RegionId trace_forward(Trace& trace, const std::vector<Tensor>& inputs, const CustomVjp& rule, int64_t& num_results,
@@ -121,13 +122,14 @@ std::vector<Tensor> custom_vjp(const std::vector<Tensor>& inputs, const CustomVj
   check_captures(trace, forward);
   const size_t num_residuals = residuals.size();
   const std::vector<TensorType> results = trace.types(trace.region(forward).results);
-  for (size_t i = 0; i < z(num_results); ++i) {
+  for (size_t i = 0; i < as_size(num_results); ++i) {
     if (is_float(results[i].dtype)) backward_types.push_back(results[i]);
   }
   const RegionId backward = trace_region(trace, backward_types, [&](const std::vector<Tensor>& params) {
     std::vector<Tensor> cts;
     size_t next = num_residuals;
-    for (size_t i = 0; i < z(num_results); ++i) cts.push_back(is_float(results[i].dtype) ? params[next++] : Tensor());
+    for (size_t i = 0; i < as_size(num_results); ++i)
+      cts.push_back(is_float(results[i].dtype) ? params[next++] : Tensor());
     const std::vector<Tensor> given =
         rule.backward({params.begin(), params.begin() + static_cast<int64_t>(num_residuals)}, cts);
     if (given.size() != inputs.size()) {
@@ -144,7 +146,7 @@ std::vector<Tensor> custom_vjp(const std::vector<Tensor>& inputs, const CustomVj
   std::vector<Tensor> out = trace.emit(
       kCustomVjp, inputs, {{"num_results", num_results}, {"residuals", residuals}, {"cotangents", cotangents}},
       {forward, backward});
-  out.resize(z(num_results));
+  out.resize(as_size(num_results));
   return out;
 }
 

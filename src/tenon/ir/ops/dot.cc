@@ -21,8 +21,6 @@ DotPrecision precision_of(const Attrs& attrs) {
   return full ? DotPrecision::full : DotPrecision::fast;
 }
 
-size_t z(int64_t v) { return static_cast<size_t>(v); }
-
 // Dimensions of an operand that are neither batch nor contracted, in order.
 Dims free_dims(int64_t rank, const Dims& batch, const Dims& contract) {
   Dims out;
@@ -35,7 +33,7 @@ Dims free_dims(int64_t rank, const Dims& batch, const Dims& contract) {
 
 Dims pick(const Dims& dims, const Dims& which) {
   Dims out;
-  for (int64_t d : which) out.push_back(dims.at(z(d)));
+  for (int64_t d : which) out.push_back(dims.at(as_size(d)));
   return out;
 }
 
@@ -108,7 +106,7 @@ std::vector<Literal> eval_dot(const EvalArgs& a) {
         uint64_t int_sum = 0;
         for (size_t k = 0; k < x_sum.size(); ++k) {
           if (floats) {
-            sum += xs[z(xo + x_sum[k])] * ys[z(yo + y_sum[k])];
+            sum += xs[as_size(xo + x_sum[k])] * ys[as_size(yo + y_sum[k])];
           } else {
             int_sum += static_cast<uint64_t>(x.as_int(xo + x_sum[k])) * static_cast<uint64_t>(y.as_int(yo + y_sum[k]));
           }
@@ -143,13 +141,13 @@ Tensor vjp_operand(const Tensor& ct, const Tensor& other, bool lhs, const Dims& 
   Dims contracted_in_order;
   for (int64_t d : left) {
     const auto k = std::find(other_contract.begin(), other_contract.end(), d) - other_contract.begin();
-    contracted_in_order.push_back(own_contract[z(k)]);
+    contracted_in_order.push_back(own_contract[as_size(k)]);
   }
   Tensor product = dot_general(lhs ? ct : other, lhs ? other : ct, dims, dtype, precision);
   const Dims order =
       lhs ? join(join(own_batch, own_free), contracted_in_order) : join(join(own_batch, contracted_in_order), own_free);
   Dims permutation(order.size());
-  for (size_t d = 0; d < order.size(); ++d) permutation[z(order[d])] = static_cast<int64_t>(d);
+  for (size_t d = 0; d < order.size(); ++d) permutation[as_size(order[d])] = static_cast<int64_t>(d);
   return transpose(product, permutation);
 }
 
@@ -169,7 +167,7 @@ std::vector<Tensor> vjp_dot(const VjpArgs& a) {
 double dot_flops(const Trace& trace, const OpInfo& op) {
   const Dims& x = trace.value(op.operands[0]).type.dims;
   double k = 1;
-  for (int64_t d : op.attrs.dims("lhs_contract")) k *= static_cast<double>(x[z(d)]);
+  for (int64_t d : op.attrs.dims("lhs_contract")) k *= static_cast<double>(x[as_size(d)]);
   return 2 * k * static_cast<double>(num_elements(trace.value(op.results[0]).type.dims));
 }
 

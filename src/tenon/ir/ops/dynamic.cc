@@ -88,8 +88,6 @@ std::vector<Tensor> vjp_update(const VjpArgs& a) {
   return out;
 }
 
-double no_flops(const Trace&, const OpInfo&) { return 0; }
-
 const OpDef kSlice{"dynamic_slice", infer_slice, print_slice, eval_slice, vjp_slice, {}, no_flops};
 const OpDef kUpdate{"dynamic_update_slice", infer_update, print_update, eval_update, vjp_update, {}, no_flops,
                     Recompute::expensive};

@@ -12,7 +12,6 @@
 namespace tenon {
 namespace {
 
-size_t z(int64_t v) { return static_cast<size_t>(v); }
 bool contains(const Dims& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
 
 Attrs to_attrs(const GatherDims& d) {
@@ -57,7 +56,7 @@ void check_dims(const TensorType& operand, const TensorType& indices, const Gath
            (sizes[i] == std::min<int64_t>(operand.dims[i], 1) || !contains(d.operand_batch, dim));
   }
   for (size_t i = 0; fits && i < d.index_batch.size(); ++i) {
-    fits = operand.dims[z(d.operand_batch[i])] == indices.dims[z(d.index_batch[i])];
+    fits = operand.dims[as_size(d.operand_batch[i])] == indices.dims[as_size(d.index_batch[i])];
   }
   if (!fits) {
     shape_error("slices {} of {} at {} don't follow from window {}, collapsed {}, batch {} x {}, index map {}",
@@ -95,13 +94,13 @@ class Places {
     for (size_t d = 0; d < batch.size(); ++d) row += batch[d] * index_strides_[d];
     int64_t out = 0;
     for (size_t i = 0; i < dims_.index_map.size(); ++i) {
-      const size_t d = z(dims_.index_map[i]);
+      const size_t d = as_size(dims_.index_map[i]);
       const int64_t start = indices_.as_int(row + static_cast<int64_t>(i)), last = operand_.dims()[d] - sizes_[d];
       if (!clamp && (start < 0 || start > last)) return -1;
       out += std::clamp<int64_t>(start, 0, last) * operand_strides_[d];
     }
     for (size_t i = 0; i < dims_.operand_batch.size(); ++i) {
-      out += batch[z(dims_.index_batch[i])] * operand_strides_[z(dims_.operand_batch[i])];
+      out += batch[as_size(dims_.index_batch[i])] * operand_strides_[as_size(dims_.operand_batch[i])];
     }
     for (size_t i = 0; i < window.size(); ++i) out += window[i] * operand_strides_[window_dims_[i]];
     return out;
@@ -165,7 +164,7 @@ std::vector<Literal> eval_gather(const EvalArgs& a) {
 // The largest start of each index component, in the shape of `indices`.
 Tensor last_starts(const Tensor& operand, const Tensor& indices, const GatherDims& d, const Dims& sizes) {
   std::vector<int64_t> last;
-  for (int64_t dim : d.index_map) last.push_back(operand.dim(dim) - sizes[z(dim)]);
+  for (int64_t dim : d.index_map) last.push_back(operand.dim(dim) - sizes[as_size(dim)]);
   const Tensor row = constant(Literal::from(DType::i32, {static_cast<int64_t>(last.size())}, last));
   return broadcast_to(row, indices.dims());
 }
@@ -181,7 +180,7 @@ std::vector<Tensor> vjp_gather(const VjpArgs& a) {
 struct ScatterDef : OpDef {
   const Combiner* combiner;  // of old and new; null: the new one
 };
-const Combiner* combiner_of(const OpInfo& op) { return static_cast<const ScatterDef&>(*op.def).combiner; }
+const Combiner* scatter_combiner(const OpInfo& op) { return static_cast<const ScatterDef&>(*op.def).combiner; }
 
 // The slice sizes that the updates' shape implies.
 Dims window_sizes(const TensorType& operand, const TensorType& updates, const GatherDims& d) {
@@ -190,7 +189,7 @@ Dims window_sizes(const TensorType& operand, const TensorType& updates, const Ga
   for (size_t i = 0; i < operand.dims.size(); ++i) {
     const bool window = kept(d, i) && next < d.window.size() && d.window[next] < updates.rank() && d.window[next] >= 0;
     const int64_t one = contains(d.operand_batch, static_cast<int64_t>(i)) ? std::min<int64_t>(operand.dims[i], 1) : 1;
-    out.push_back(window ? updates.dims[z(d.window[next++])] : one);
+    out.push_back(window ? updates.dims[as_size(d.window[next++])] : one);
   }
   return out;
 }
@@ -202,7 +201,7 @@ std::vector<TensorType> infer_scatter(const InferArgs& a) {
   check_dims(x, indices, d, window_sizes(x, updates, d), updates.rank());
   size_t next = 0;
   for (int64_t i = 0; i < updates.rank(); ++i) {
-    if (!contains(d.window, i) && updates.dims[z(i)] != indices.dims[next++]) {
+    if (!contains(d.window, i) && updates.dims[as_size(i)] != indices.dims[next++]) {
       shape_error("updates {} don't have the shape of indices {} outside window dimensions {}", to_string(updates),
                   to_string(indices), to_string(d.window));
     }
@@ -215,7 +214,7 @@ std::vector<TensorType> infer_scatter_number(const InferArgs& a) {
 }
 
 void print_scatter(HloWriter& w, const OpInfo& op) {
-  const Combiner* combiner = combiner_of(op);
+  const Combiner* combiner = scatter_combiner(op);
   const GatherDims d = from_attrs(op.attrs);
   const std::string batch = d.operand_batch.empty()
                                 ? ""
@@ -238,7 +237,7 @@ void print_scatter(HloWriter& w, const OpInfo& op) {
 }
 
 std::vector<Literal> eval_scatter(const EvalArgs& a) {
-  const Combiner* combiner = combiner_of(a.op);
+  const Combiner* combiner = scatter_combiner(a.op);
   const Literal &indices = a.operand(1), &updates = a.operand(2);
   const GatherDims dims = from_attrs(a.attrs());
   Literal out = a.operand(0);
@@ -250,7 +249,7 @@ std::vector<Literal> eval_scatter(const EvalArgs& a) {
     const int64_t from = i++, to = places.of(index, false);
     if (to < 0) return;
     if (floats) {
-      sums[z(to)] = combiner->on_float(sums[z(to)], updates.as_double(from));
+      sums[as_size(to)] = combiner->on_float(sums[as_size(to)], updates.as_double(from));
     } else if (combiner != nullptr) {
       out.set_int(to, combiner->on_int(out.as_int(to), updates.as_int(from), out.dtype()));
     } else {

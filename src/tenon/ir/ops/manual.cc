@@ -41,7 +41,7 @@ TensorType global_type(TensorType type, const PartitionSpec& spec, const ManualA
 
 ManualAxes axes_of(const Attrs& attrs) { return {mesh_from(attrs), attrs.spec("axes").dims()[0].names}; }
 
-std::vector<TensorType> infer(const InferArgs& a) {
+std::vector<TensorType> infer_manual(const InferArgs& a) {
   const RegionInfo& body = a.trace.region(a.regions[0]);
   const ManualAxes axes = axes_of(a.attrs);
   const Specs &in = a.attrs.specs("in"), &out = a.attrs.specs("out");
@@ -85,7 +85,7 @@ std::string specs_text(const Specs& specs, const std::vector<TensorType>& arrays
   return fmt::format("[{}]", fmt::join(out, ", "));
 }
 
-void print(HloWriter& w, const OpInfo& op) {
+void print_manual(HloWriter& w, const OpInfo& op) {
   const ManualAxes axes = axes_of(op.attrs);
   const Mesh mesh = w.mesh() == nullptr ? Mesh() : *w.mesh();
   if (mesh.sizes() != axes.mesh.sizes()) {
@@ -147,7 +147,7 @@ void for_each_of_piece(const Dims& whole, const ArraySlice& piece, F f) {
   for_each_index(piece.size, [&](const Dims& index) { f(origin + flat_index(index, strides), i++); });
 }
 
-std::vector<Literal> eval(const EvalArgs& a) {
+std::vector<Literal> eval_manual(const EvalArgs& a) {
   const ManualAxes axes = axes_of(a.attrs());
   const Specs &in = a.attrs().specs("in"), &out = a.attrs().specs("out");
   const std::vector<int64_t> devices = devices_along(axes);
@@ -174,12 +174,13 @@ std::vector<Literal> eval(const EvalArgs& a) {
   return wholes;
 }
 
-double flops(const Trace& trace, const OpInfo& op) {
+double flops_manual(const Trace& trace, const OpInfo& op) {
   const ManualAxes axes = axes_of(op.attrs);
   return static_cast<double>(axes.mesh.shards(Axis(axes.names))) * count_flops(trace, op.regions[0]);
 }
 
-const OpDef kManual{"manual", infer, print, eval, nullptr, "structural", flops, Recompute::expensive};
+const OpDef kManual{"manual", infer_manual, print_manual, eval_manual,
+                    nullptr,  "structural", flops_manual, Recompute::expensive};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ struct ReduceDef : OpDef {
   Combiner combiner;
 };
 
-const Combiner& combiner_of(const OpInfo& op) { return static_cast<const ReduceDef&>(*op.def).combiner; }
+const Combiner& reduce_combiner(const OpInfo& op) { return static_cast<const ReduceDef&>(*op.def).combiner; }
 
 Dims kept(const Dims& dims, const Dims& reduced) {
   Dims out;
@@ -42,7 +42,7 @@ std::vector<TensorType> infer_i1(const InferArgs& a) {
 }
 
 void print_reduce(HloWriter& w, const OpInfo& op) {
-  const Combiner& def = combiner_of(op);
+  const Combiner& def = reduce_combiner(op);
   const DType dtype = w.type(op.operands[0]).dtype;
   const std::string init = w.fresh();
   w.line(fmt::format("{} = stablehlo.constant {}", init, hlo_dense(def.init(dtype))));
@@ -62,7 +62,7 @@ Dims result_strides(const Dims& operand, const Dims& reduced, const Dims& result
 
 std::vector<Literal> eval_reduce(const EvalArgs& a) {
   const Literal& x = a.operand(0);
-  const Combiner& def = combiner_of(a.op);
+  const Combiner& def = reduce_combiner(a.op);
   Literal out(a.results[0]);
   const Literal init = def.init(x.dtype());
   const Dims strides = result_strides(x.dims(), a.attrs().dims("dims"), out.dims());
@@ -104,16 +104,17 @@ double reduce_flops(const Trace& trace, const OpInfo& op) {
   return static_cast<double>(num_elements(trace.value(op.operands[0]).type.dims));
 }
 
-const ReduceDef kSum{{"reduce_sum", infer_number, print_reduce, eval_reduce, vjp_sum, {}, reduce_flops}, kCombineSum};
-const ReduceDef kProd{
+const ReduceDef kReduceSum{{"reduce_sum", infer_number, print_reduce, eval_reduce, vjp_sum, {}, reduce_flops},
+                           kCombineSum};
+const ReduceDef kReduceProd{
     {"reduce_prod", infer_number, print_reduce, eval_reduce, nullptr, "take the sum of logarithms", reduce_flops},
     kCombineProd};
-const ReduceDef kMax{{"reduce_max", infer_number, print_reduce, eval_reduce, vjp_choice, {}, reduce_flops},
-                     kCombineMax};
-const ReduceDef kMin{{"reduce_min", infer_number, print_reduce, eval_reduce, vjp_choice, {}, reduce_flops},
-                     kCombineMin};
-const ReduceDef kAnd{{"reduce_and", infer_i1, print_reduce, eval_reduce, nullptr, {}, reduce_flops}, kCombineAnd};
-const ReduceDef kOr{{"reduce_or", infer_i1, print_reduce, eval_reduce, nullptr, {}, reduce_flops}, kCombineOr};
+const ReduceDef kReduceMax{{"reduce_max", infer_number, print_reduce, eval_reduce, vjp_choice, {}, reduce_flops},
+                           kCombineMax};
+const ReduceDef kReduceMin{{"reduce_min", infer_number, print_reduce, eval_reduce, vjp_choice, {}, reduce_flops},
+                           kCombineMin};
+const ReduceDef kReduceAnd{{"reduce_and", infer_i1, print_reduce, eval_reduce, nullptr, {}, reduce_flops}, kCombineAnd};
+const ReduceDef kReduceOr{{"reduce_or", infer_i1, print_reduce, eval_reduce, nullptr, {}, reduce_flops}, kCombineOr};
 
 Tensor reduce(const ReduceDef& def, const Tensor& x, const Dims& dims) {
   const Dims normal = normalize_dims(dims, x.rank());
@@ -133,12 +134,12 @@ Tensor keep(const Tensor& reduced, const Tensor& x, const Dims& dims) {
 
 }  // namespace
 
-Tensor reduce_sum(const Tensor& x, Dims dims) { return reduce_wide(kSum, x, dims); }
-Tensor reduce_max(const Tensor& x, Dims dims) { return reduce(kMax, x, dims); }
-Tensor reduce_min(const Tensor& x, Dims dims) { return reduce(kMin, x, dims); }
-Tensor reduce_prod(const Tensor& x, Dims dims) { return reduce_wide(kProd, x, dims); }
-Tensor reduce_and(const Tensor& x, Dims dims) { return reduce(kAnd, x, dims); }
-Tensor reduce_or(const Tensor& x, Dims dims) { return reduce(kOr, x, dims); }
+Tensor reduce_sum(const Tensor& x, Dims dims) { return reduce_wide(kReduceSum, x, dims); }
+Tensor reduce_max(const Tensor& x, Dims dims) { return reduce(kReduceMax, x, dims); }
+Tensor reduce_min(const Tensor& x, Dims dims) { return reduce(kReduceMin, x, dims); }
+Tensor reduce_prod(const Tensor& x, Dims dims) { return reduce_wide(kReduceProd, x, dims); }
+Tensor reduce_and(const Tensor& x, Dims dims) { return reduce(kReduceAnd, x, dims); }
+Tensor reduce_or(const Tensor& x, Dims dims) { return reduce(kReduceOr, x, dims); }
 Tensor sum_keep(const Tensor& x, Dims dims) { return keep(reduce_sum(x, dims), x, dims); }
 Tensor max_keep(const Tensor& x, Dims dims) { return keep(reduce_max(x, dims), x, dims); }
 
@@ -178,7 +179,7 @@ Tensor argmax(const Tensor& x, int64_t dim) {
 }
 
 std::span<const OpDef* const> reduce_defs() {
-  static const OpDef* const defs[] = {&kSum, &kProd, &kMax, &kMin, &kAnd, &kOr};
+  static const OpDef* const defs[] = {&kReduceSum, &kReduceProd, &kReduceMax, &kReduceMin, &kReduceAnd, &kReduceOr};
   return defs;
 }
 

@@ -29,7 +29,7 @@ Format format_of(DType d) {
   }
 }
 
-std::vector<TensorType> infer(const InferArgs& a) {
+std::vector<TensorType> infer_reduce_precision(const InferArgs& a) {
   const int64_t exponent = a.attrs.integer("exponent_bits"), mantissa = a.attrs.integer("mantissa_bits");
   if (!is_float(a.operands[0].dtype)) shape_error("needs a float, got {}", to_string(a.operands[0]));
   if (exponent < 1 || mantissa < 0 || exponent > 11 || mantissa > 52) {
@@ -38,7 +38,7 @@ std::vector<TensorType> infer(const InferArgs& a) {
   return {a.operands[0]};
 }
 
-void print(HloWriter& w, const OpInfo& op) {
+void print_reduce_precision(HloWriter& w, const OpInfo& op) {
   w.define(op, fmt::format("stablehlo.reduce_precision {}, format = e{}m{} : {}", w.names(op.operands),
                            op.attrs.integer("exponent_bits"), op.attrs.integer("mantissa_bits"),
                            w.type_text(op.results[0])));
@@ -57,7 +57,7 @@ double rounded(double v, Format from, Format to) {
   return std::fabs(out) < std::ldexp(1.0, target_min) ? std::copysign(0.0, v) : out;
 }
 
-std::vector<Literal> eval(const EvalArgs& a) {
+std::vector<Literal> eval_reduce_precision(const EvalArgs& a) {
   const Literal& x = a.operand(0);
   const Format to{static_cast<int>(a.attrs().integer("exponent_bits")),
                   static_cast<int>(a.attrs().integer("mantissa_bits"))};
@@ -66,11 +66,12 @@ std::vector<Literal> eval(const EvalArgs& a) {
   return {std::move(out)};
 }
 
-std::vector<Tensor> vjp(const VjpArgs& a) {
+std::vector<Tensor> vjp_reduce_precision(const VjpArgs& a) {
   return {reduce_precision(a.cotangent(), a.attrs.integer("exponent_bits"), a.attrs.integer("mantissa_bits"))};
 }
 
-const OpDef kReducePrecision{"reduce_precision", infer, print, eval, vjp};
+const OpDef kReducePrecision{"reduce_precision", infer_reduce_precision, print_reduce_precision, eval_reduce_precision,
+                             vjp_reduce_precision};
 
 }  // namespace
 

@@ -9,7 +9,6 @@
 namespace tenon {
 namespace {
 
-size_t z(int64_t v) { return static_cast<size_t>(v); }
 int64_t dilated(int64_t size, int64_t by) { return size == 0 ? 0 : (size - 1) * by + 1; }
 
 struct WindowDef : OpDef {
@@ -24,7 +23,7 @@ WindowDims from_attrs(const Attrs& a) {
   return {a.dims("size"), a.dims("strides"), a.dims("low"), a.dims("high"), a.dims("dilation")};
 }
 
-std::vector<TensorType> infer(const InferArgs& a) {
+std::vector<TensorType> infer_reduce_window(const InferArgs& a) {
   const TensorType& x = a.operands[0];
   const WindowDims d = from_attrs(a.attrs);
   const size_t n = x.dims.size();
@@ -50,7 +49,7 @@ std::string array_text(const Dims& values) {
   return fmt::format("array<i64: {}>", list.substr(1, list.size() - 2));
 }
 
-void print(HloWriter& w, const OpInfo& op) {
+void print_reduce_window(HloWriter& w, const OpInfo& op) {
   const Combiner& def = combiner_of(op);
   const WindowDims d = from_attrs(op.attrs);
   const DType dtype = w.type(op.operands[0]).dtype;
@@ -67,7 +66,7 @@ void print(HloWriter& w, const OpInfo& op) {
                            w.types(op.operands), s, w.type_text(op.results[0])));
 }
 
-std::vector<Literal> eval(const EvalArgs& a) {
+std::vector<Literal> eval_reduce_window(const EvalArgs& a) {
   const Literal& x = a.operand(0);
   const Combiner& def = combiner_of(a.op);
   const WindowDims d = from_attrs(a.attrs());
@@ -98,7 +97,7 @@ std::vector<Literal> eval(const EvalArgs& a) {
 }
 
 // Element i is in the windows that reach back from it: the cotangent, its strides undone, summed over such windows.
-std::vector<Tensor> vjp_sum(const VjpArgs& a) {
+std::vector<Tensor> vjp_window_sum(const VjpArgs& a) {
   const Tensor &x = a.operand(0), &ct = a.cotangent();
   const WindowDims d = from_attrs(a.attrs);
   if (num_elements(ct.dims()) == 0) return {zeros_like(x)};
@@ -115,7 +114,7 @@ std::vector<Tensor> vjp_sum(const VjpArgs& a) {
 
 // Every position in the window reads a slice of the padded array; where it is the choice it gets a share.
 template <const Combiner& combiner>
-std::vector<Tensor> vjp_choice(const VjpArgs& a) {
+std::vector<Tensor> vjp_window_choice(const VjpArgs& a) {
   const Tensor &x = a.operand(0), &ct = a.cotangent(), &y = a.results[0];
   const WindowDims d = from_attrs(a.attrs);
   if (num_elements(ct.dims()) == 0) return {zeros_like(x)};
@@ -149,19 +148,41 @@ std::vector<Tensor> vjp_choice(const VjpArgs& a) {
   return {dx};
 }
 
-double flops(const Trace& trace, const OpInfo& op) {
+double flops_reduce_window(const Trace& trace, const OpInfo& op) {
   return static_cast<double>(num_elements(op.attrs.dims("size"))) *
          static_cast<double>(num_elements(trace.value(op.results[0]).type.dims));
 }
 
-const WindowDef kSum{{"reduce_window_sum", infer, print, eval, vjp_sum, {}, flops, Recompute::expensive}, kCombineSum};
-const WindowDef kMax{
-    {"reduce_window_max", infer, print, eval, vjp_choice<kCombineMax>, {}, flops, Recompute::expensive}, kCombineMax};
-const WindowDef kMin{
-    {"reduce_window_min", infer, print, eval, vjp_choice<kCombineMin>, {}, flops, Recompute::expensive}, kCombineMin};
+const WindowDef kWindowSum{{"reduce_window_sum",
+                            infer_reduce_window,
+                            print_reduce_window,
+                            eval_reduce_window,
+                            vjp_window_sum,
+                            {},
+                            flops_reduce_window,
+                            Recompute::expensive},
+                           kCombineSum};
+const WindowDef kWindowMax{{"reduce_window_max",
+                            infer_reduce_window,
+                            print_reduce_window,
+                            eval_reduce_window,
+                            vjp_window_choice<kCombineMax>,
+                            {},
+                            flops_reduce_window,
+                            Recompute::expensive},
+                           kCombineMax};
+const WindowDef kWindowMin{{"reduce_window_min",
+                            infer_reduce_window,
+                            print_reduce_window,
+                            eval_reduce_window,
+                            vjp_window_choice<kCombineMin>,
+                            {},
+                            flops_reduce_window,
+                            Recompute::expensive},
+                           kCombineMin};
 
 Tensor reduce_window(const WindowDef& def, const Tensor& x, WindowDims dims) {
-  const auto n = z(x.rank());
+  const auto n = as_size(x.rank());
   const auto fill = [&](Dims& v, int64_t value) {
     if (v.empty()) v = Dims(n, value);
   };
@@ -176,13 +197,13 @@ Tensor reduce_window(const WindowDef& def, const Tensor& x, WindowDims dims) {
 }  // namespace
 
 Tensor reduce_window_sum(const Tensor& x, const WindowDims& dims) {
-  return convert(reduce_window(kSum, convert(x, accumulator(x.dtype())), dims), x.dtype());
+  return convert(reduce_window(kWindowSum, convert(x, accumulator(x.dtype())), dims), x.dtype());
 }
-Tensor reduce_window_max(const Tensor& x, const WindowDims& dims) { return reduce_window(kMax, x, dims); }
-Tensor reduce_window_min(const Tensor& x, const WindowDims& dims) { return reduce_window(kMin, x, dims); }
+Tensor reduce_window_max(const Tensor& x, const WindowDims& dims) { return reduce_window(kWindowMax, x, dims); }
+Tensor reduce_window_min(const Tensor& x, const WindowDims& dims) { return reduce_window(kWindowMin, x, dims); }
 
 std::span<const OpDef* const> reduce_window_defs() {
-  static const OpDef* const defs[] = {&kSum, &kMax, &kMin};
+  static const OpDef* const defs[] = {&kWindowSum, &kWindowMax, &kWindowMin};
   return defs;
 }
 

@@ -12,9 +12,6 @@
 namespace tenon {
 namespace {
 
-size_t z(int64_t v) { return static_cast<size_t>(v); }
-double no_flops(const Trace&, const OpInfo&) { return 0; }
-
 // ── broadcast_in_dim ──
 std::vector<TensorType> infer_broadcast(const InferArgs& a) {
   const TensorType& x = a.operands[0];
@@ -22,7 +19,7 @@ std::vector<TensorType> infer_broadcast(const InferArgs& a) {
   bool fits = dims.size() == x.dims.size() && std::is_sorted(dims.begin(), dims.end());
   for (size_t i = 0; fits && i < dims.size(); ++i) {
     fits = dims[i] >= 0 && dims[i] < static_cast<int64_t>(shape.size()) && (i == 0 || dims[i] > dims[i - 1]) &&
-           (x.dims[i] == 1 || x.dims[i] == shape[z(dims[i])]);
+           (x.dims[i] == 1 || x.dims[i] == shape[as_size(dims[i])]);
   }
   if (!fits)
     shape_error("{} doesn't broadcast to {} along dimensions {}", to_string(x), to_string(shape), to_string(dims));
@@ -40,7 +37,7 @@ std::vector<Literal> eval_broadcast(const EvalArgs& a) {
   int64_t i = 0;
   for_each_index(out.dims(), [&](const Dims& index) {
     int64_t from = 0;
-    for (size_t d = 0; d < dims.size(); ++d) from += x.dims()[d] == 1 ? 0 : index[z(dims[d])] * strides[d];
+    for (size_t d = 0; d < dims.size(); ++d) from += x.dims()[d] == 1 ? 0 : index[as_size(dims[d])] * strides[d];
     copy_element(out, i++, x, from);
   });
   return {std::move(out)};
@@ -51,7 +48,7 @@ std::vector<Tensor> vjp_broadcast(const VjpArgs& a) {
   Dims summed;
   for (int64_t d = 0; d < a.cotangent().rank(); ++d) {
     const auto it = std::find(dims.begin(), dims.end(), d);
-    const bool repeated = it == dims.end() || (x.dims()[z(it - dims.begin())] == 1 && a.cotangent().dim(d) != 1);
+    const bool repeated = it == dims.end() || (x.dims()[as_size(it - dims.begin())] == 1 && a.cotangent().dim(d) != 1);
     if (repeated) summed.push_back(d);
   }
   return {reshape(reduce_sum(a.cotangent(), summed), x.dims())};
@@ -86,7 +83,7 @@ std::vector<TensorType> infer_transpose(const InferArgs& a) {
   if (sorted != all)
     shape_error("{} isn't a permutation of the dimensions of {}", to_string(permutation), to_string(x));
   TensorType out{x.dtype, {}};
-  for (int64_t d : permutation) out.dims.push_back(x.dims[z(d)]);
+  for (int64_t d : permutation) out.dims.push_back(x.dims[as_size(d)]);
   return {out};
 }
 void print_transpose(HloWriter& w, const OpInfo& op) {
@@ -101,7 +98,7 @@ std::vector<Literal> eval_transpose(const EvalArgs& a) {
   int64_t i = 0;
   for_each_index(out.dims(), [&](const Dims& index) {
     int64_t from = 0;
-    for (size_t d = 0; d < index.size(); ++d) from += index[d] * strides[z(permutation[d])];
+    for (size_t d = 0; d < index.size(); ++d) from += index[d] * strides[as_size(permutation[d])];
     copy_element(out, i++, x, from);
   });
   return {std::move(out)};
@@ -109,7 +106,7 @@ std::vector<Literal> eval_transpose(const EvalArgs& a) {
 std::vector<Tensor> vjp_transpose(const VjpArgs& a) {
   const Dims& permutation = a.attrs.dims("permutation");
   Dims inverse(permutation.size());
-  for (size_t d = 0; d < permutation.size(); ++d) inverse[z(permutation[d])] = static_cast<int64_t>(d);
+  for (size_t d = 0; d < permutation.size(); ++d) inverse[as_size(permutation[d])] = static_cast<int64_t>(d);
   return {transpose(a.cotangent(), inverse)};
 }
 
@@ -228,13 +225,13 @@ std::vector<TensorType> infer_concatenate(const InferArgs& a) {
   TensorType out = a.operands.at(0);
   const int64_t dim = a.attrs.integer("dim");
   if (dim < 0 || dim >= out.rank()) shape_error("along dimension {} of {}", dim, to_string(out));
-  out.dims[z(dim)] = 0;
+  out.dims[as_size(dim)] = 0;
   for (TensorType t : a.operands) {
-    const int64_t size = t.rank() == out.rank() ? t.dims[z(dim)] : -1;
-    if (size >= 0) t.dims[z(dim)] = out.dims[z(dim)];
+    const int64_t size = t.rank() == out.rank() ? t.dims[as_size(dim)] : -1;
+    if (size >= 0) t.dims[as_size(dim)] = out.dims[as_size(dim)];
     if (t != out)
       shape_error("operands differ outside dimension {}: {} and {}", dim, to_string(a.operands[0]), to_string(t));
-    out.dims[z(dim)] += size;
+    out.dims[as_size(dim)] += size;
   }
   return {out};
 }
@@ -243,7 +240,7 @@ void print_concatenate(HloWriter& w, const OpInfo& op) {
                            w.signature(op)));
 }
 std::vector<Literal> eval_concatenate(const EvalArgs& a) {
-  const auto dim = z(a.attrs().integer("dim"));
+  const auto dim = as_size(a.attrs().integer("dim"));
   Literal out(a.results[0]);
   const Dims strides = row_major_strides(out.dims());
   int64_t offset = 0;
@@ -282,7 +279,7 @@ std::vector<Literal> eval_reverse(const EvalArgs& a) {
   Literal out(a.results[0]);
   int64_t i = 0;
   for_each_index(out.dims(), [&](Dims index) {
-    for (int64_t d : a.attrs().dims("dims")) index[z(d)] = x.dims()[z(d)] - 1 - index[z(d)];
+    for (int64_t d : a.attrs().dims("dims")) index[as_size(d)] = x.dims()[as_size(d)] - 1 - index[as_size(d)];
     copy_element(out, i++, x, flat_index(index, strides));
   });
   return {std::move(out)};
@@ -320,7 +317,7 @@ Tensor broadcast_to(const Tensor& x, const Dims& shape) {
   if (x.dims() == shape) return x;
   if (x.rank() > static_cast<int64_t>(shape.size()))
     shape_error("{} doesn't broadcast to {}", to_string(x.type()), to_string(shape));
-  Dims dims(z(x.rank()));
+  Dims dims(as_size(x.rank()));
   std::iota(dims.begin(), dims.end(), static_cast<int64_t>(shape.size()) - x.rank());
   return broadcast_in_dim(x, shape, dims);
 }
@@ -355,7 +352,7 @@ Tensor squeeze(const Tensor& x, int64_t dim) {
 }
 
 Tensor transpose(const Tensor& x, const Dims& permutation) {
-  Dims all(z(x.rank()));
+  Dims all(as_size(x.rank()));
   std::iota(all.begin(), all.end(), 0);
   return permutation == all ? x : emit1(kTranspose, {x}, {{"permutation", permutation}});
 }
@@ -371,8 +368,8 @@ Tensor slice(const Tensor& x, const Dims& start, const Dims& limit, const Dims& 
 
 Tensor slice_dim(const Tensor& x, int64_t dim, int64_t begin, int64_t end) {
   x.dim(dim);
-  const auto d = z(dim < 0 ? dim + x.rank() : dim);
-  Dims start(z(x.rank()), 0), limit = x.dims();
+  const auto d = as_size(dim < 0 ? dim + x.rank() : dim);
+  Dims start(as_size(x.rank()), 0), limit = x.dims();
   start[d] = begin;
   limit[d] = end;
   return slice(x, start, limit);

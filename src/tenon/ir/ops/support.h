@@ -65,6 +65,9 @@ Dims normalize_dims(Dims dims, int64_t rank);
 // "stablehlo.name %a, %b : type" for ops whose operands and result have one type.
 void print_same(HloWriter& w, const OpInfo& op, std::string_view hlo_name);
 
+// FLOPs of ops that only move or make values.
+inline double no_flops(const Trace&, const OpInfo&) { return 0; }
+
 // The dtype sums of this dtype are done in.
 inline DType accumulator(DType d) { return is_float(d) && d != DType::f64 ? DType::f32 : d; }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "tenon/base/error.h"
 
@@ -16,6 +18,13 @@ std::optional<Error> error_of(F f) {
     return e;
   }
   return std::nullopt;
+}
+
+// What `f` throws, in words; "no error" when it returns.
+template <class F>
+std::string error_text(F f) {
+  const std::optional<Error> error = error_of(std::move(f));
+  return error ? error->what() : "no error";
 }
 
 }  // namespace tenon

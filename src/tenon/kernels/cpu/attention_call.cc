@@ -18,7 +18,7 @@ constexpr const char *kForwardTarget = "tenon_cpu_attention", *kBackwardTarget =
 // Below so many queries a key head, putting keys and values in order costs more than it saves.
 constexpr int64_t kFewestQueries = 8;
 
-std::string refuse(const KernelUse& use) {
+std::string refuse_attention(const KernelUse& use) {
   const TensorType &q = use.operands[0], &k = use.operands[1];
   if (use.op.regions.size() > 1) return "the mask is a function it doesn't know";
   if (q.dtype != DType::f32 && q.dtype != DType::bf16)
@@ -163,9 +163,9 @@ KernelList attention_kernels() {
       "f32 and bf16 (products of bf16 pairs with AVX512-BF16, else in f32; softmax in f32); any sizes; causal, sliding "
       "window and segments, skipping blocks of keys that no query of a block sees; grouped queries; logit cap; at "
       "least 8 queries a key head";
-  return {{"attention", "cpu_attention", refuse,
+  return {{"attention", "cpu_attention", refuse_attention,
            [](const KernelUse& use, Operands operands) { return lower(use, kForwardTarget, operands); }, kTakes},
-          {"attention_backward", "cpu_attention", refuse,
+          {"attention_backward", "cpu_attention", refuse_attention,
            [](const KernelUse& use, Operands operands) { return lower(use, kBackwardTarget, operands); }, kTakes}};
 }
 

@@ -11,14 +11,15 @@
 #include <thread>
 #include <vector>
 
+#include "tenon/base/shape.h"
+
 namespace tenon {
 namespace {
 
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
-size_t z(int64_t n) { return static_cast<size_t>(n); }
 
-struct Case {
+struct AttentionCase {
   int64_t B = 1, N = 1, K = 1, T = 1, S = 1, H = 1;
   double logit_cap = 0;
   bool causal = true, segments = true;
@@ -26,8 +27,8 @@ struct Case {
 };
 
 // A case with arrays: [B,T,N,H] for queries, [B,S,K,H] for keys. Three segments a row, cut at places that fit no block.
-struct Problem {
-  explicit Problem(const Case& c)
+struct AttentionProblem {
+  explicit AttentionProblem(const AttentionCase& c)
       : shape{c.B,
               c.N,
               c.K,
@@ -45,7 +46,7 @@ struct Problem {
     std::mt19937 rng(7);
     std::normal_distribution<float> normal;
     const auto draw = [&](Floats& x, int64_t size) {
-      x.resize(z(size));
+      x.resize(as_size(size));
       for (float& v : x) v = normal(rng);
     };
     const int64_t queries = c.B * c.T * c.N * c.H, keys = c.B * c.S * c.K * c.H, rows = c.B * c.N * c.T;
@@ -79,12 +80,14 @@ struct Problem {
                        workers);
   }
   bool visible(int64_t b, int64_t t, int64_t s) const {
-    const int64_t q = query_positions[z(b * shape.T + t)], k = key_positions[z(b * shape.S + s)];
+    const int64_t q = query_positions[as_size(b * shape.T + t)], k = key_positions[as_size(b * shape.S + s)];
     return (!shape.causal || k <= q) && (shape.window == 0 || q - k < shape.window) &&
-           (!shape.segments || query_segments[z(b * shape.T + t)] == key_segments[z(b * shape.S + s)]);
+           (!shape.segments || query_segments[as_size(b * shape.T + t)] == key_segments[as_size(b * shape.S + s)]);
   }
-  size_t query_at(int64_t b, int64_t n, int64_t t) const { return z(((b * shape.T + t) * shape.N + n) * shape.H); }
-  size_t key_at(int64_t b, int64_t k, int64_t s) const { return z(((b * shape.S + s) * shape.K + k) * shape.H); }
+  size_t query_at(int64_t b, int64_t n, int64_t t) const {
+    return as_size(((b * shape.T + t) * shape.N + n) * shape.H);
+  }
+  size_t key_at(int64_t b, int64_t k, int64_t s) const { return as_size(((b * shape.S + s) * shape.K + k) * shape.H); }
 
   AttentionShape shape;
   Floats query, key, value, context_ct, lse_ct, context, lse, query_ct, key_ct, value_ct;
@@ -97,47 +100,47 @@ struct Reference {
 
 double dot(const Floats& a, size_t i, const Floats& b, size_t j, int64_t n) {
   double sum = 0;
-  for (size_t h = 0; h < z(n); ++h) sum += static_cast<double>(a[i + h]) * b[j + h];
+  for (size_t h = 0; h < as_size(n); ++h) sum += static_cast<double>(a[i + h]) * b[j + h];
   return sum;
 }
 
 // One query: its row of weights, and what it adds to the cotangents.
-void reference_row(const Problem& p, int64_t b, int64_t n, int64_t t, Reference& out) {
+void reference_row(const AttentionProblem& p, int64_t b, int64_t n, int64_t t, Reference& out) {
   const AttentionShape& s = p.shape;
   const int64_t k = n / (s.N / s.K);
-  const size_t q = p.query_at(b, n, t), row = z((b * s.N + n) * s.T + t);
-  Doubles logits(z(s.S));
+  const size_t q = p.query_at(b, n, t), row = as_size((b * s.N + n) * s.T + t);
+  Doubles logits(as_size(s.S));
   double sum = 0;
   for (int64_t j = 0; j < s.S; ++j) {
     double x = dot(p.query, q, p.key, p.key_at(b, k, j), s.H) * s.scale;
     if (s.logit_cap > 0) x = std::tanh(x / s.logit_cap) * s.logit_cap;
-    logits[z(j)] = x;
+    logits[as_size(j)] = x;
     if (p.visible(b, t, j)) sum += std::exp(x);
   }
   out.lse[row] = std::log(sum);
   double delta = -p.lse_ct[row];
-  Doubles weights(z(s.S));
+  Doubles weights(as_size(s.S));
   for (int64_t j = 0; j < s.S; ++j) {
-    weights[z(j)] = p.visible(b, t, j) ? std::exp(logits[z(j)]) / sum : 0;
-    for (size_t h = 0; h < z(s.H); ++h) {
-      const double part = weights[z(j)] * p.value[p.key_at(b, k, j) + h];
+    weights[as_size(j)] = p.visible(b, t, j) ? std::exp(logits[as_size(j)]) / sum : 0;
+    for (size_t h = 0; h < as_size(s.H); ++h) {
+      const double part = weights[as_size(j)] * p.value[p.key_at(b, k, j) + h];
       out.context[q + h] += part;
       delta += part * p.context_ct[q + h];
     }
   }
   for (int64_t j = 0; j < s.S; ++j) {
     const size_t at = p.key_at(b, k, j);
-    double ct = weights[z(j)] * (dot(p.context_ct, q, p.value, at, s.H) - delta) * s.scale;
-    if (s.logit_cap > 0) ct *= 1 - std::pow(logits[z(j)] / s.logit_cap, 2);
-    for (size_t h = 0; h < z(s.H); ++h) {
+    double ct = weights[as_size(j)] * (dot(p.context_ct, q, p.value, at, s.H) - delta) * s.scale;
+    if (s.logit_cap > 0) ct *= 1 - std::pow(logits[as_size(j)] / s.logit_cap, 2);
+    for (size_t h = 0; h < as_size(s.H); ++h) {
       out.query_ct[q + h] += ct * p.key[at + h];
       out.key_ct[at + h] += ct * p.query[q + h];
-      out.value_ct[at + h] += weights[z(j)] * p.context_ct[q + h];
+      out.value_ct[at + h] += weights[as_size(j)] * p.context_ct[q + h];
     }
   }
 }
 
-Reference reference(const Problem& p) {
+Reference reference(const AttentionProblem& p) {
   Reference out{Doubles(p.query.size()), Doubles(p.lse.size()), Doubles(p.query.size()), Doubles(p.key.size()),
                 Doubles(p.key.size())};
   for (int64_t b = 0; b < p.shape.B; ++b) {
@@ -158,7 +161,7 @@ void expect_close(const char* what, const Floats& got, const Doubles& want, doub
   EXPECT_LE(difference, tolerance * std::max(largest, 0.5)) << what;
 }
 
-void expect_reference(const Problem& p) {
+void expect_reference(const AttentionProblem& p) {
   const Reference want = reference(p);
   expect_close("context", p.context, want.context);
   expect_close("lse", p.lse, want.lse);
@@ -168,19 +171,19 @@ void expect_reference(const Problem& p) {
 }
 
 TEST(CpuAttention, IsTheDefinition) {
-  const Case cases[] = {{.B = 2, .N = 2, .K = 2, .T = 150, .S = 150, .H = 32},
-                        {.N = 4, .K = 2, .T = 100, .S = 100, .H = 20},
-                        {.N = 3, .K = 1, .T = 129, .S = 129, .H = 7, .window = 10},
-                        {.T = 65, .S = 65, .H = 64, .logit_cap = 2},
-                        {.N = 2, .K = 1, .T = 70, .S = 70, .H = 96, .logit_cap = 3, .window = 64},
-                        {.T = 50, .S = 131, .H = 8, .causal = false, .segments = false},
-                        {.T = 131, .S = 131, .H = 130, .causal = false},
-                        {.T = 300, .S = 300, .H = 16, .segments = false, .window = 5},
-                        {.T = 1, .S = 1, .H = 1},
-                        {.T = 1025, .S = 64, .H = 4, .causal = false, .segments = false}};
-  for (const Case& c : cases) {
+  const AttentionCase cases[] = {{.B = 2, .N = 2, .K = 2, .T = 150, .S = 150, .H = 32},
+                                 {.N = 4, .K = 2, .T = 100, .S = 100, .H = 20},
+                                 {.N = 3, .K = 1, .T = 129, .S = 129, .H = 7, .window = 10},
+                                 {.T = 65, .S = 65, .H = 64, .logit_cap = 2},
+                                 {.N = 2, .K = 1, .T = 70, .S = 70, .H = 96, .logit_cap = 3, .window = 64},
+                                 {.T = 50, .S = 131, .H = 8, .causal = false, .segments = false},
+                                 {.T = 131, .S = 131, .H = 130, .causal = false},
+                                 {.T = 300, .S = 300, .H = 16, .segments = false, .window = 5},
+                                 {.T = 1, .S = 1, .H = 1},
+                                 {.T = 1025, .S = 64, .H = 4, .causal = false, .segments = false}};
+  for (const AttentionCase& c : cases) {
     SCOPED_TRACE(testing::Message() << "T " << c.T << " S " << c.S << " H " << c.H << " window " << c.window);
-    Problem p(c);
+    AttentionProblem p(c);
     p.run();
     expect_reference(p);
   }
@@ -204,8 +207,8 @@ Floats of_bf16(const std::vector<uint16_t>& x) {
   return out;
 }
 
-// As Problem::run, but with arrays of bf16, to which the inputs are rounded first.
-void run_in_bf16(Problem& p) {
+// As AttentionProblem::run, but with arrays of bf16, to which the inputs are rounded first.
+void run_in_bf16(AttentionProblem& p) {
   p.shape.element = Element::bf16;
   const auto q = to_bf16(p.query), k = to_bf16(p.key), v = to_bf16(p.value), ct = to_bf16(p.context_ct);
   p.query = of_bf16(q), p.key = of_bf16(k), p.value = of_bf16(v), p.context_ct = of_bf16(ct);
@@ -221,14 +224,14 @@ void run_in_bf16(Problem& p) {
 
 // Weights and their cotangents are rounded to bf16 on their way into products: two parts in a hundred of the largest.
 TEST(CpuAttention, InBf16) {
-  for (const Case& c : {Case{.B = 2, .N = 4, .K = 2, .T = 150, .S = 150, .H = 32},
-                        {.N = 3, .K = 1, .T = 129, .S = 129, .H = 7, .window = 10},
-                        {.N = 2, .K = 1, .T = 70, .S = 70, .H = 96, .logit_cap = 3, .window = 64},
-                        {.T = 50, .S = 131, .H = 8, .causal = false, .segments = false},
-                        {.T = 131, .S = 131, .H = 130, .causal = false},
-                        {.T = 1, .S = 1, .H = 1}}) {
+  for (const AttentionCase& c : {AttentionCase{.B = 2, .N = 4, .K = 2, .T = 150, .S = 150, .H = 32},
+                                 {.N = 3, .K = 1, .T = 129, .S = 129, .H = 7, .window = 10},
+                                 {.N = 2, .K = 1, .T = 70, .S = 70, .H = 96, .logit_cap = 3, .window = 64},
+                                 {.T = 50, .S = 131, .H = 8, .causal = false, .segments = false},
+                                 {.T = 131, .S = 131, .H = 130, .causal = false},
+                                 {.T = 1, .S = 1, .H = 1}}) {
     SCOPED_TRACE(testing::Message() << "T " << c.T << " S " << c.S << " H " << c.H << " window " << c.window);
-    Problem p(c);
+    AttentionProblem p(c);
     run_in_bf16(p);
     const Reference want = reference(p);
     expect_close("context", p.context, want.context, 2e-2);
@@ -240,8 +243,9 @@ TEST(CpuAttention, InBf16) {
 }
 
 TEST(CpuAttention, NaNInBf16StaysWhereItIsSeen) {
-  Problem p({.T = 80, .S = 80, .H = 16, .segments = false});
-  for (int64_t t = 0; t < 80; ++t) p.query_positions[z(t)] = p.key_positions[z(t)] = static_cast<int32_t>(t);
+  AttentionProblem p({.T = 80, .S = 80, .H = 16, .segments = false});
+  for (int64_t t = 0; t < 80; ++t)
+    p.query_positions[as_size(t)] = p.key_positions[as_size(t)] = static_cast<int32_t>(t);
   p.key[40 * 16 + 3] = std::nanf("");
   run_in_bf16(p);
   for (size_t t = 0; t < 80; ++t) EXPECT_EQ(std::isnan(p.context[t * 16]), t >= 40) << t;
@@ -249,8 +253,8 @@ TEST(CpuAttention, NaNInBf16StaysWhereItIsSeen) {
 }
 
 TEST(CpuAttention, ThreadsChangeNoBit) {
-  const Case c{.B = 2, .N = 4, .K = 2, .T = 1100, .S = 1100, .H = 16};
-  Problem alone(c), together(c);
+  const AttentionCase c{.B = 2, .N = 4, .K = 2, .T = 1100, .S = 1100, .H = 16};
+  AttentionProblem alone(c), together(c);
   alone.run();
   std::vector<std::thread> threads;
   together.run({5, [&](std::function<void()> f) { threads.emplace_back(std::move(f)); }});
@@ -263,8 +267,8 @@ TEST(CpuAttention, ThreadsChangeNoBit) {
 }
 
 TEST(CpuAttention, AQueryThatSeesNothingGivesNothing) {
-  Problem p({.T = 60, .S = 60, .H = 16});
-  for (int64_t t = 10; t < 60; ++t) p.query_segments[z(t)] = 9;
+  AttentionProblem p({.T = 60, .S = 60, .H = 16});
+  for (int64_t t = 10; t < 60; ++t) p.query_segments[as_size(t)] = 9;
   p.run();
   for (size_t i = 10 * 16; i < p.context.size(); ++i) {
     EXPECT_EQ(p.context[i], 0) << i;
@@ -275,8 +279,9 @@ TEST(CpuAttention, AQueryThatSeesNothingGivesNothing) {
 }
 
 TEST(CpuAttention, NaNStaysWhereItIsSeen) {
-  Problem p({.T = 80, .S = 80, .H = 16, .segments = false});
-  for (int64_t t = 0; t < 80; ++t) p.query_positions[z(t)] = p.key_positions[z(t)] = static_cast<int32_t>(t);
+  AttentionProblem p({.T = 80, .S = 80, .H = 16, .segments = false});
+  for (int64_t t = 0; t < 80; ++t)
+    p.query_positions[as_size(t)] = p.key_positions[as_size(t)] = static_cast<int32_t>(t);
   p.key[40 * 16 + 3] = std::nanf("");
   p.run();
   for (size_t t = 0; t < 80; ++t) EXPECT_EQ(std::isnan(p.context[t * 16]), t >= 40) << t;

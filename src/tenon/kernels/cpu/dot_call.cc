@@ -17,7 +17,7 @@ constexpr const char* kTarget = "tenon_cpu_dot";
 // Below it, putting an operand in order costs too much of what multiplying saves.
 constexpr int64_t kFewest = 64;
 
-std::string refuse(const KernelUse& use) {
+std::string refuse_dot(const KernelUse& use) {
   const TensorType &lhs = use.operands[0], &rhs = use.operands[1], &out = use.results[0];
   for (const DType dtype : {lhs.dtype, out.dtype}) {
     if (dtype != DType::f32 && dtype != DType::bf16) return fmt::format("takes f32 and bf16, not {}", to_string(dtype));
@@ -81,7 +81,7 @@ XLA_FFI_DEFINE_HANDLER(kDot, run,
 }  // namespace
 
 KernelList dot_kernels() {
-  return {{"dot_general", "cpu_dot", refuse, lower,
+  return {{"dot_general", "cpu_dot", refuse_dot, lower,
            "with AVX512-BF16: matrices of bf16, in all four forms, and of f32, unless the left side is contracted over "
            "its first dimension (gradients of weights); sums in f32; each dimension at least 64; on one device"}};
 }

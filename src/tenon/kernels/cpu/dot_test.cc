@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "tenon/base/shape.h"
+
 namespace tenon {
 namespace {
-
-size_t z(int64_t n) { return static_cast<size_t>(n); }
 
 uint16_t to_bf16(float x) {
   uint32_t bits;
@@ -29,12 +29,12 @@ float of_bf16(uint16_t x) {
 
 // An array of floats or of bf16, each element given and read as a float.
 struct Array {
-  Array(Element e, int64_t size) : element(e), floats(z(size), -7), halves(z(size), to_bf16(-7)) {}
+  Array(Element e, int64_t size) : element(e), floats(as_size(size), -7), halves(as_size(size), to_bf16(-7)) {}
   void set(int64_t i, float x) {
-    floats[z(i)] = x;
-    halves[z(i)] = to_bf16(x);
+    floats[as_size(i)] = x;
+    halves[as_size(i)] = to_bf16(x);
   }
-  float at(int64_t i) const { return element == Element::f32 ? floats[z(i)] : of_bf16(halves[z(i)]); }
+  float at(int64_t i) const { return element == Element::f32 ? floats[as_size(i)] : of_bf16(halves[as_size(i)]); }
   const void* data() const { return const_cast<Array*>(this)->data(); }
   void* data() { return element == Element::f32 ? static_cast<void*>(floats.data()) : halves.data(); }
 
@@ -43,8 +43,8 @@ struct Array {
   std::vector<uint16_t> halves;
 };
 
-struct Problem {
-  explicit Problem(const DotShape& s) : shape(s), lhs(s.operands, s.M * s.K), rhs(s.operands, s.N * s.K) {
+struct DotProblem {
+  explicit DotProblem(const DotShape& s) : shape(s), lhs(s.operands, s.M * s.K), rhs(s.operands, s.N * s.K) {
     std::mt19937 rng(3);
     std::normal_distribution<float> normal;
     for (Array* x : {&lhs, &rhs}) {
@@ -61,7 +61,7 @@ struct Problem {
   Array run(const Workers& workers = {}) const {
     Array out(shape.result, shape.M * shape.N);
     // Nothing is written behind what was asked for.
-    std::vector<uint32_t> scratch(z(dot_scratch_words(shape)) + 16, 0xABCDEF01U);
+    std::vector<uint32_t> scratch(as_size(dot_scratch_words(shape)) + 16, 0xABCDEF01U);
     dot(shape, {lhs.data(), rhs.data(), out.data(), scratch.data()}, workers);
     for (size_t i = scratch.size() - 16; i < scratch.size(); ++i) EXPECT_EQ(scratch[i], 0xABCDEF01U);
     return out;
@@ -78,7 +78,7 @@ class CpuDot : public ::testing::Test {
   }
   // Sums of K products of normal numbers, relative to their size; a result in bf16 keeps 8 bits.
   static void expect_right(const DotShape& shape) {
-    const Problem p(shape);
+    const DotProblem p(shape);
     const Array got = p.run();
     const double size = std::sqrt(static_cast<double>(shape.K));
     const double tolerance = shape.result == Element::bf16 ? 0x1p-8 : 0;
@@ -120,11 +120,11 @@ TEST_F(CpuDot, LongSums) {
 TEST_F(CpuDot, NanAndInfinityReachTheirRowAlone) {
   for (const Element element : {Element::f32, Element::bf16}) {
     for (const bool lhs_by_depth : {false, true}) {
-      Problem p({20, 50, 34, lhs_by_depth, false, element, element});
-      p.lhs.floats[z(p.lhs_at(3, 7))] = std::numeric_limits<float>::quiet_NaN();
-      p.lhs.halves[z(p.lhs_at(3, 7))] = 0x7FC0;
-      p.lhs.floats[z(p.lhs_at(19, 33))] = std::numeric_limits<float>::infinity();
-      p.lhs.halves[z(p.lhs_at(19, 33))] = 0x7F80;
+      DotProblem p({20, 50, 34, lhs_by_depth, false, element, element});
+      p.lhs.floats[as_size(p.lhs_at(3, 7))] = std::numeric_limits<float>::quiet_NaN();
+      p.lhs.halves[as_size(p.lhs_at(3, 7))] = 0x7FC0;
+      p.lhs.floats[as_size(p.lhs_at(19, 33))] = std::numeric_limits<float>::infinity();
+      p.lhs.halves[as_size(p.lhs_at(19, 33))] = 0x7F80;
       const Array got = p.run();
       for (int64_t m = 0; m < 20; ++m) {
         for (int64_t n = 0; n < 50; ++n) {
@@ -141,7 +141,7 @@ TEST_F(CpuDot, NumbersDontDependOnTheWorkers) {
   std::vector<std::thread> threads;
   const Workers workers{4, [&](std::function<void()> f) { threads.emplace_back(std::move(f)); }};
   for (const Element element : {Element::f32, Element::bf16}) {
-    const Problem p({200, 500, 40, false, true, element, element});
+    const DotProblem p({200, 500, 40, false, true, element, element});
     const Array alone = p.run(), together = p.run(workers);
     EXPECT_EQ(alone.floats, together.floats);
     EXPECT_EQ(alone.halves, together.halves);

@@ -6,6 +6,7 @@
 #include "tenon/base/text.h"
 #include "tenon/ir/ops.h"
 #include "tenon/kernels/attention_use.h"
+#include "tenon/kernels/cuda/attention_chips.h"
 #include "tenon/passes/splat.h"
 
 namespace tenon {
@@ -13,8 +14,7 @@ namespace {
 
 using Operands = const std::vector<Tensor>&;
 
-constexpr int64_t kLargestHeadDim = 128;  // of every chip cuDNN's flash attention knows
-constexpr int kOldestChip = 80;           // Ampere
+constexpr int64_t kCudnnHeadDim = 128;  // of every chip cuDNN's flash attention knows
 
 Tensor operand(const KernelUse& use, AttentionOperand at) { return use.trace.tensor(use.op.operands[at]); }
 
@@ -34,17 +34,15 @@ bool one_segment(const KernelUse& use) {
   return queries != nullptr && keys != nullptr && *queries == *keys;
 }
 
-std::string refuse(const KernelUse& use, int compute_capability) {
+std::string refuse_cudnn(const KernelUse& use, int compute_capability) {
   const TensorType &q = use.operands[kQuery], &k = use.operands[kKey];
   const int64_t T = q.dims[2], S = k.dims[2], H = q.dims[3], window = use.attrs().integer("window");
   const bool causal = use.attrs().flag("causal");
   if (use.op.regions.size() > 1) return "the mask is a function it doesn't know";
-  if (compute_capability != 0 && compute_capability < kOldestChip)
-    return fmt::format("takes compute capability 8.0 and above, not {}.{}", compute_capability / 10,
-                       compute_capability % 10);
+  if (std::string old = refuse_before_ampere(compute_capability); !old.empty()) return old;
   if (q.dtype != DType::f16 && q.dtype != DType::bf16)
     return fmt::format("takes f16 and bf16, not {}", to_string(q.dtype));
-  if (H % 8 != 0 || H > kLargestHeadDim) return fmt::format("a head dim of {}", H);
+  if (H % 8 != 0 || H > kCudnnHeadDim) return fmt::format("a head dim of {}", H);
   if (num_elements(q.dims) == 0 || S == 0) return "an array is empty";
   if (use.attrs().number("logit_cap") != 0) return "it has no logit_cap";
   if (use.attrs().flag("segments") && !one_segment(use)) return "rows may hold several segments";
@@ -55,7 +53,7 @@ std::string refuse(const KernelUse& use, int compute_capability) {
 }
 
 std::string refuse_backward(const KernelUse& use, int compute_capability) {
-  if (std::string reason = refuse(use, compute_capability); !reason.empty()) return reason;
+  if (std::string reason = refuse_cudnn(use, compute_capability); !reason.empty()) return reason;
   const Literal* lse_ct = splat_constant(operand(use, kLseCt));
   return lse_ct != nullptr && lse_ct->as_double(0) == 0 ? "" : "lse has a gradient too";
 }
@@ -145,7 +143,7 @@ KernelList cudnn_attention_kernels(int compute_capability) {
   constexpr std::string_view kTakes =
       "f16 and bf16; head dims to 128, in eights; no mask, causal, causal with a window; grouped queries; rows that "
       "are one document (`model.separate_documents=false`); no logit cap";
-  return {{"attention", "cudnn_attention", [=](const KernelUse& use) { return refuse(use, compute_capability); },
+  return {{"attention", "cudnn_attention", [=](const KernelUse& use) { return refuse_cudnn(use, compute_capability); },
            forward, kTakes},
           {"attention_backward", "cudnn_attention",
            [=](const KernelUse& use) { return refuse_backward(use, compute_capability); }, backward, kTakes}};

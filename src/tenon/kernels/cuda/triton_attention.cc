@@ -7,6 +7,7 @@
 
 #include "tenon/ir/ops.h"
 #include "tenon/kernels/attention_use.h"
+#include "tenon/kernels/cuda/attention_chips.h"
 #include "tenon/kernels/cuda/triton_attention_text.h"
 
 namespace tenon {
@@ -14,21 +15,18 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-constexpr int kOldestChip = 80;         // Ampere
 constexpr int64_t kFewestQueries = 16;  // rows of the smallest product on tensor cores
-constexpr int64_t kLargestHeadDim = 256;
+constexpr int64_t kTritonHeadDim = 256;
 constexpr int64_t kLargestGrid = 65535;  // along y and z
 
-std::string refuse(const KernelUse& use, int compute_capability) {
+std::string refuse_triton(const KernelUse& use, int compute_capability) {
   const TensorType &q = use.operands[kQuery], &k = use.operands[kKey];
   if (use.op.regions.size() > 1) return "the mask is a function it doesn't know";
-  if (compute_capability != 0 && compute_capability < kOldestChip)
-    return fmt::format("takes compute capability 8.0 and above, not {}.{}", compute_capability / 10,
-                       compute_capability % 10);
+  if (std::string old = refuse_before_ampere(compute_capability); !old.empty()) return old;
   if (q.dtype != DType::f32 && q.dtype != DType::f16 && q.dtype != DType::bf16)
     return fmt::format("takes f32, f16 and bf16, not {}", to_string(q.dtype));
   if (num_elements(q.dims) == 0 || k.dims[2] == 0) return "an array is empty";
-  if (q.dims[3] > kLargestHeadDim) return fmt::format("a head dim of {}", q.dims[3]);
+  if (q.dims[3] > kTritonHeadDim) return fmt::format("a head dim of {}", q.dims[3]);
   if (q.dims[2] < kFewestQueries) return fmt::format("{} queries are too few to pay", q.dims[2]);
   if (q.dims[0] > kLargestGrid || q.dims[1] > kLargestGrid) return "more rows or heads than a grid has";
   return {};
@@ -52,7 +50,7 @@ BlockSizes block_sizes(bool f32, bool backward, int64_t H) {
 
 AttentionKernel sizes(const KernelUse& use, bool backward) {
   const TensorType& q = use.operands[kQuery];
-  const int64_t H = block_size(q.dims[3], kLargestHeadDim);
+  const int64_t H = block_size(q.dims[3], kTritonHeadDim);
   const auto [M, R] = block_sizes(q.dtype == DType::f32, backward, H);
   return attention_kernel(use, block_size(q.dims[2], M), block_size(use.operands[kKey].dims[2], R), H);
 }
@@ -66,7 +64,7 @@ Tensors call(const TritonKernel& k, const Tensors& operands, const std::vector<T
   return custom_call({"__gpu$xla.gpu.triton", attributes}, operands, results);
 }
 
-Tensors forward(const KernelUse& use, const Tensors& operands) {
+Tensors triton_forward(const KernelUse& use, const Tensors& operands) {
   const AttentionKernel a = sizes(use, false);
   const BlockOperands t = block_operands(a, operands);
   const BlockRanges keys = key_block_ranges(a, t);
@@ -77,7 +75,7 @@ Tensors forward(const KernelUse& use, const Tensors& operands) {
   return {without_padding(out[0], use.results[0]), without_padding(out[1], use.results[1])};
 }
 
-Tensors backward(const KernelUse& use, const Tensors& operands) {
+Tensors triton_backward(const KernelUse& use, const Tensors& operands) {
   const AttentionKernel a = sizes(use, true);
   const BlockOperands t = block_operands(a, operands);
   const BlockCotangents ct = block_cotangents(a, operands);
@@ -96,12 +94,12 @@ Tensors backward(const KernelUse& use, const Tensors& operands) {
 }  // namespace
 
 KernelList triton_attention_kernels(int compute_capability) {
-  const auto refused = [=](const KernelUse& use) { return refuse(use, compute_capability); };
+  const auto refused = [=](const KernelUse& use) { return refuse_triton(use, compute_capability); };
   constexpr std::string_view kTakes =
       "f32, f16 and bf16; any sizes up to head dims of 256; causal, sliding window and segments, skipping blocks that "
       "see none of each other; grouped queries; logit cap; gradients of lse; at least 16 queries";
-  return {{"attention", "triton_attention", refused, forward, kTakes},
-          {"attention_backward", "triton_attention", refused, backward, kTakes}};
+  return {{"attention", "triton_attention", refused, triton_forward, kTakes},
+          {"attention_backward", "triton_attention", refused, triton_backward, kTakes}};
 }
 
 }  // namespace tenon

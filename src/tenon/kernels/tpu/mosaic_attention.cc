@@ -5,25 +5,25 @@
 #include "tenon/ir/ops.h"
 #include "tenon/kernels/attention_use.h"
 #include "tenon/kernels/tpu/mosaic_attention_text.h"
+#include "tenon/kernels/tpu/mosaic_builder.h"
 
 namespace tenon {
 namespace {
 
 using Tensors = std::vector<Tensor>;
 
-constexpr int64_t kLanes = 128;  // of a vector register: blocks are multiples
-constexpr int64_t kLargestHeadDim = 256;
+constexpr int64_t kMosaicHeadDim = 256;
 constexpr int64_t kMostRanges = int64_t{1} << 15;  // in scalar memory, of which there is a megabyte
 
 int64_t whole_lanes(int64_t length) { return (length + kLanes - 1) / kLanes * kLanes; }
 
-std::string refuse(const KernelUse& use) {
+std::string refuse_mosaic(const KernelUse& use) {
   const TensorType &q = use.operands[kQuery], &k = use.operands[kKey];
   if (use.op.regions.size() > 1) return "the mask is a function it doesn't know";
   if (q.dtype != DType::f32 && q.dtype != DType::bf16)
     return fmt::format("takes f32 and bf16, not {}", to_string(q.dtype));
   if (num_elements(q.dims) == 0 || k.dims[2] == 0) return "an array is empty";
-  if (q.dims[3] > kLargestHeadDim) return fmt::format("a head dim of {}", q.dims[3]);
+  if (q.dims[3] > kMosaicHeadDim) return fmt::format("a head dim of {}", q.dims[3]);
   if (q.dims[2] < kLanes) return fmt::format("{} queries are too few to pay", q.dims[2]);
   if (k.dims[2] < kLanes) return fmt::format("{} keys are too few to pay", k.dims[2]);
   if (q.dims[0] * whole_lanes(std::max(q.dims[2], k.dims[2])) / kLanes > kMostRanges)
@@ -93,7 +93,7 @@ Tensors arrays(const AttentionKernel& a, const BlockOperands& t, const BlockRang
   return out;
 }
 
-Tensors forward(const KernelUse& use, const Tensors& operands) {
+Tensors mosaic_forward(const KernelUse& use, const Tensors& operands) {
   const AttentionKernel a = sizes(use);
   const BlockOperands t = block_operands(a, operands);
   const Tensors out = call(a, {"tenon_attention", mosaic_attention(a), 2}, arrays(a, t, key_block_ranges(a, t), {}),
@@ -101,7 +101,7 @@ Tensors forward(const KernelUse& use, const Tensors& operands) {
   return {without_padding(out[0], use.results[0]), without_padding(squeeze(out[1], 2), use.results[1])};
 }
 
-Tensors backward(const KernelUse& use, const Tensors& operands) {
+Tensors mosaic_backward(const KernelUse& use, const Tensors& operands) {
   const AttentionKernel a = sizes(use);
   const BlockOperands t = block_operands(a, operands);
   const BlockCotangents ct = block_cotangents(a, operands);
@@ -118,8 +118,8 @@ Tensors backward(const KernelUse& use, const Tensors& operands) {
 
 KernelList mosaic_attention_kernels() {
   constexpr std::string_view kTakes = "as `triton_attention`, in f32 and bf16; at least 128 queries and keys";
-  return {{"attention", "mosaic_attention", refuse, forward, kTakes},
-          {"attention_backward", "mosaic_attention", refuse, backward, kTakes}};
+  return {{"attention", "mosaic_attention", refuse_mosaic, mosaic_forward, kTakes},
+          {"attention_backward", "mosaic_attention", refuse_mosaic, mosaic_backward, kTakes}};
 }
 
 }  // namespace tenon

@@ -9,7 +9,6 @@ namespace tenon {
 namespace {
 
 constexpr int kVersion = 11;  // of stable_mosaic
-constexpr int64_t kLanes = 128;
 
 MosaicMemory memory(const std::string& element, const Dims& dims, const char* space) {
   const std::string type = fmt::format("memref<{}x{}, #tpu.memory_space<{}>>", fmt::join(dims, "x"), element, space);

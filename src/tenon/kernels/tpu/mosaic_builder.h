@@ -5,6 +5,9 @@
 
 namespace tenon {
 
+// Of a vector register: blocks are multiples.
+inline constexpr int64_t kLanes = 128;
+
 // A part of an array in a core's memory.
 struct MosaicMemory {
   BlockValue value;

@@ -16,13 +16,6 @@ namespace {
 int64_t kv_heads(const CrossAttention::Config& c) { return c.num_kv_heads.value_or(c.num_heads); }
 int64_t head_size(const CrossAttention::Config& c) { return c.head_dim ? *c.head_dim : c.input_dim / c.num_heads; }
 
-auto dims(int64_t in, int64_t out) {
-  return [=](Linear::Config& c) {
-    c.input_dim = in;
-    c.output_dim = out;
-  };
-}
-
 FlashAttention::Config segment_core() {
   FlashAttention::Config c;
   c.mask = SegmentMask{};
@@ -49,15 +42,15 @@ CrossAttention::CrossAttention(const Config& c)
       num_heads_(c.num_heads),
       num_kv_heads_(kv_heads(c)),
       head_dim_(head_size(c)),
-      query_(this, "query", c.linear, dims(c.input_dim, num_heads_ * head_dim_)),
-      key_(this, "key", c.linear, dims(c.memory_dim.value_or(c.input_dim), num_kv_heads_ * head_dim_)),
-      value_(this, "value", c.linear, dims(c.memory_dim.value_or(c.input_dim), num_kv_heads_ * head_dim_)),
+      query_(this, "query", c.linear, linear_dims(c.input_dim, num_heads_ * head_dim_)),
+      key_(this, "key", c.linear, linear_dims(c.memory_dim.value_or(c.input_dim), num_kv_heads_ * head_dim_)),
+      value_(this, "value", c.linear, linear_dims(c.memory_dim.value_or(c.input_dim), num_kv_heads_ * head_dim_)),
       core_(this, "core", c.core,
             [&](AttentionCore::Config& p) {
               p.head_dim = head_dim_;
               p.num_heads = num_heads_;
             }),
-      output_(this, "output", c.output, dims(num_heads_ * head_dim_, c.input_dim)) {}
+      output_(this, "output", c.output, linear_dims(num_heads_ * head_dim_, c.input_dim)) {}
 
 Tensor CrossAttention::project_output(const Tensor& context) const {
   return tag(output_(join_heads(context)), "o_proj");

@@ -28,7 +28,7 @@ struct SkippingMask {
 };
 TENON_FN_TYPE(SkippingMask, MaskSignature, "for tests")
 
-Values inputs(int64_t num_heads, int64_t num_kv_heads) {
+Values attention_inputs(int64_t num_heads, int64_t num_kv_heads) {
   const TensorType q{DType::f64, {2, num_heads, 7, 4}}, k{DType::f64, {2, num_kv_heads, 7, 4}};
   return {
       {"q", sample(q, -2, 2)},
@@ -39,7 +39,7 @@ Values inputs(int64_t num_heads, int64_t num_kv_heads) {
 }
 
 // The context, and the gradient of a weighted sum of it.
-Values run(const AttentionCore& core, const Values& values) {
+Values attend(const AttentionCore& core, const Values& values) {
   return evaluate({}, values, [&](const Nest&, const Nest& in) {
     const MaskArgs args{in.at("positions"), in.at("positions"), in.at("segments"), in.at("segments")};
     const auto context = [&](const Nest& x) {
@@ -66,8 +66,8 @@ void expect_plain(const Mask& mask, int64_t num_heads, int64_t num_kv_heads, int
   flash.head_dim = 4;
   flash.mask = mask;
   flash.block_size = block_size;
-  const Values values = inputs(num_heads, num_kv_heads);
-  const Values want = run(DotProductAttention(plain), values), got = run(FlashAttention(flash), values);
+  const Values values = attention_inputs(num_heads, num_kv_heads);
+  const Values want = attend(DotProductAttention(plain), values), got = attend(FlashAttention(flash), values);
   for (const auto& [name, value] : want) EXPECT_EQ(difference(got.at(name), value, 1e-12), "") << name;
 }
 
@@ -88,8 +88,8 @@ TEST(FlashAttention, CapsLogits) {
   config.scale = plain.scale = 0.7;
   const auto context = [&](double cap) {
     config.logit_cap = plain.logit_cap = cap;
-    const Values got = run(FlashAttention(config), inputs(2, 1));
-    const Values want = run(DotProductAttention(plain), inputs(2, 1));
+    const Values got = attend(FlashAttention(config), attention_inputs(2, 1));
+    const Values want = attend(DotProductAttention(plain), attention_inputs(2, 1));
     for (const auto& [name, value] : want) EXPECT_EQ(difference(got.at(name), value, 1e-12), "") << name;
     return got.at("context");
   };
@@ -117,7 +117,7 @@ TEST(FlashAttention, RefusesWhatItCantCompute) {
 
 // A query that sees no key attends to nothing, in both.
 TEST(FlashAttention, QueriesWithoutKeysGiveZeros) {
-  Values values = inputs(2, 2);
+  Values values = attention_inputs(2, 2);
   for (int64_t i = 0; i < 7; ++i) values.at("positions").set_int(i, 5);
   const Mask nothing =
       AndMask{{SlidingWindowMask{1}, OrMask{{PrefixMask{0}, SkippingMask{}}}, BlockSparseMask{1, 0, 1}}};
@@ -125,7 +125,7 @@ TEST(FlashAttention, QueriesWithoutKeysGiveZeros) {
   FlashAttention::Config flash;
   plain.head_dim = flash.head_dim = 4;
   plain.mask = flash.mask = nothing;
-  const Values want = run(DotProductAttention(plain), values), got = run(FlashAttention(flash), values);
+  const Values want = attend(DotProductAttention(plain), values), got = attend(FlashAttention(flash), values);
   EXPECT_EQ(want.at("context").as_double(0), 0);
   for (const auto& [name, value] : want) EXPECT_EQ(difference(got.at(name), value, 1e-12), "") << name;
 }
@@ -146,16 +146,17 @@ TEST(FlashAttention, WrongShapesAreErrors) {
   config.head_dim = 4;
   const FlashAttention core(config);
   const auto error = [&](int64_t num_heads, int64_t num_kv_heads) {
-    return error_of([&] { run(core, inputs(num_heads, num_kv_heads)); });
+    return error_of([&] { attend(core, attention_inputs(num_heads, num_kv_heads)); });
   };
   EXPECT_EQ(error(3, 2)->code(), ErrorCode::shape_mismatch);
   config.head_dim = 8;
   const FlashAttention wide(config);
-  EXPECT_EQ(error_of([&] { run(wide, inputs(2, 2)); })->code(), ErrorCode::shape_mismatch);
+  EXPECT_EQ(error_of([&] { attend(wide, attention_inputs(2, 2)); })->code(), ErrorCode::shape_mismatch);
   config.head_dim = 4;
   config.num_heads = 2;
   config.mask = SlidingWindowMask{0};
-  EXPECT_EQ(error_of([&] { run(FlashAttention(config), inputs(2, 2)); })->code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { attend(FlashAttention(config), attention_inputs(2, 2)); })->code(),
+            ErrorCode::invalid_argument);
   EXPECT_EQ(error_of([&] { validate(config); })->path(), "mask.window");
 }
 

@@ -13,10 +13,10 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kVocab = 11, kTokens = 14, kWindow = 4;
+constexpr int64_t kVocab = 11, kLength = 14, kWindow = 4;
 
 const Values& batch() {
-  static const Values values = packed_batch({{kTokens}, {kTokens}}, kVocab, 2);
+  static const Values values = packed_batch({{kLength}, {kLength}}, kVocab, 2);
   return values;
 }
 
@@ -62,7 +62,7 @@ void expect_equals_forward(const CausalLm::Config& config, const std::vector<Ste
   std::vector<std::vector<int64_t>> ends;
   const Values got = evaluate(initial_values(model, 9), batch(), [&](const Nest& s, const Nest& b) {
     Nest out{{"forward", functional(model, &CausalLm::logits, s, Tensor(), false, b).result}};
-    Nest cache = functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{2, kTokens + 6}).result;
+    Nest cache = functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{2, kLength + 6}).result;
     std::vector<int64_t> start{0, 0};
     for (const Step& step : steps) {
       const std::vector<int64_t> last{step.count[0] - 1, step.count[1] - 1};
@@ -81,7 +81,7 @@ void expect_equals_forward(const CausalLm::Config& config, const std::vector<Ste
     for (int64_t i = 0; i < 2 * kVocab; ++i) {
       const int64_t row = i / kVocab, token = ends[step][static_cast<size_t>(row)] - 1;
       EXPECT_NEAR(got.at(std::to_string(step)).as_double(i),
-                  got.at("forward").as_double((row * kTokens + token) * kVocab + i % kVocab), 3e-6)
+                  got.at("forward").as_double((row * kLength + token) * kVocab + i % kVocab), 3e-6)
           << "step " << step << " row " << row;
     }
   }
@@ -162,7 +162,7 @@ TEST(KvCache, StartsOfAnotherShapeAreErrors) {
   const auto error = error_of([&] {
     evaluate(initial_values(model, 9), batch(), [&](const Nest& s, const Nest& b) {
       const Nest cache =
-          functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{2, kTokens}).result;
+          functional(model, &LanguageModel::init_cache, s, Tensor(), false, CacheSizes{2, kLength}).result;
       const Tensor start = zeros({DType::i32, {3}}), last = zeros({DType::i32, {}});
       return functional(model, &LanguageModel::extend_step, s, Tensor(), false, cache, b.at("input_ids"), start, last)
           .result.first;

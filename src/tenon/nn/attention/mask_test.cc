@@ -14,21 +14,21 @@ namespace {
 
 const std::vector<int64_t> kPositions{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3},
     kSegments{1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2};
-constexpr int64_t kTokens = 12;
+constexpr int64_t kPlaces = 12;
 
 // seen(query position, key position), for tokens of one segment.
 void expect_sees(const Mask& mask, const std::function<bool(int64_t, int64_t)>& seen) {
-  const Values inputs{{"positions", Literal::from(DType::i32, {1, kTokens}, kPositions)},
-                      {"segments", Literal::from(DType::i32, {1, kTokens}, kSegments)}};
+  const Values inputs{{"positions", Literal::from(DType::i32, {1, kPlaces}, kPositions)},
+                      {"segments", Literal::from(DType::i32, {1, kPlaces}, kSegments)}};
   const Literal got = evaluate({}, inputs, [&](const Nest&, const Nest& in) {
                         const Tensor &p = in.at("positions"), &s = in.at("segments");
                         return Nest{{"", mask(MaskArgs{p, p, s, s})}};
                       }).at("");
-  ASSERT_EQ(got.type(), (TensorType{DType::i1, {1, kTokens, kTokens}}));
-  for (size_t q = 0; q < kTokens; ++q) {
-    for (size_t k = 0; k < kTokens; ++k) {
+  ASSERT_EQ(got.type(), (TensorType{DType::i1, {1, kPlaces, kPlaces}}));
+  for (size_t q = 0; q < kPlaces; ++q) {
+    for (size_t k = 0; k < kPlaces; ++k) {
       const bool want = kSegments[q] == kSegments[k] && seen(kPositions[q], kPositions[k]);
-      EXPECT_EQ(got.as_int(static_cast<int64_t>(q * kTokens + k)) != 0, want)
+      EXPECT_EQ(got.as_int(static_cast<int64_t>(q * kPlaces + k)) != 0, want)
           << mask.type()->name() << " query " << q << " key " << k;
     }
   }

@@ -10,16 +10,7 @@ TENON_MODULE(LinearQkv, QkvProjection, "a linear layer each")
 TENON_MODULE(NormedQkv, QkvProjection, "normalizes each head of queries and keys", {"norm", "one each is made of it"},
              {"projection", "what is normalized"})
 
-namespace {
-
-auto dims(int64_t in, int64_t out) {
-  return [=](Linear::Config& c) {
-    c.input_dim = in;
-    c.output_dim = out;
-  };
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Tensor split_heads(const Tensor& x, int64_t num_heads, int64_t head_dim) {
   return transpose(reshape(x, {x.dim(0), x.dim(1), num_heads, head_dim}), {0, 2, 1, 3});
@@ -32,9 +23,9 @@ LinearQkv::LinearQkv(const Config& c)
       num_heads_(c.num_heads),
       num_kv_heads_(c.num_kv_heads),
       head_dim_(c.head_dim),
-      query_(this, "query", c.linear, dims(c.input_dim, c.num_heads * c.head_dim)),
-      key_(this, "key", c.linear, dims(c.input_dim, c.num_kv_heads * c.head_dim)),
-      value_(this, "value", c.linear, dims(c.input_dim, c.num_kv_heads * c.head_dim)) {}
+      query_(this, "query", c.linear, linear_dims(c.input_dim, c.num_heads * c.head_dim)),
+      key_(this, "key", c.linear, linear_dims(c.input_dim, c.num_kv_heads * c.head_dim)),
+      value_(this, "value", c.linear, linear_dims(c.input_dim, c.num_kv_heads * c.head_dim)) {}
 
 Qkv LinearQkv::forward(const Tensor& x, const Tensor&) const {
   return {split_heads(tag(query_(x), "q_proj"), num_heads_, head_dim_),

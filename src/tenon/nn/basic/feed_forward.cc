@@ -31,13 +31,6 @@ int64_t ScaledDim::operator()(int64_t input_dim) const {
 
 namespace {
 
-auto dims(int64_t in, int64_t out) {
-  return [=](Linear::Config& c) {
-    c.input_dim = in;
-    c.output_dim = out;
-  };
-}
-
 Linear::Config down_linear() {
   Linear::Config c;
   c.weight_partition = {"model", "fsdp"};
@@ -52,9 +45,9 @@ GatedFeedForward::GatedFeedForward(const Config& c)
     : FeedForward(c),
       activation_(c.activation),
       hidden_partition_(c.hidden_partition),
-      gate_(this, "gate", c.linear, dims(c.input_dim, c.hidden_dim(c.input_dim))),
-      up_(this, "up", c.linear, dims(c.input_dim, c.hidden_dim(c.input_dim))),
-      down_(this, "down", c.down, dims(c.hidden_dim(c.input_dim), c.input_dim)) {}
+      gate_(this, "gate", c.linear, linear_dims(c.input_dim, c.hidden_dim(c.input_dim))),
+      up_(this, "up", c.linear, linear_dims(c.input_dim, c.hidden_dim(c.input_dim))),
+      down_(this, "down", c.down, linear_dims(c.hidden_dim(c.input_dim), c.input_dim)) {}
 
 Tensor GatedFeedForward::forward(const Tensor& x) const {
   const Tensor hidden = activation_(tag(gate_(x), "gate")) * tag(up_(x), "up");
@@ -70,8 +63,8 @@ PlainFeedForward::PlainFeedForward(const Config& c)
       activation_(c.activation),
       dropout_(c.dropout),
       hidden_partition_(c.hidden_partition),
-      up_(this, "up", c.up, dims(c.input_dim, c.hidden_dim(c.input_dim))),
-      down_(this, "down", c.down, dims(c.hidden_dim(c.input_dim), c.input_dim)) {}
+      up_(this, "up", c.up, linear_dims(c.input_dim, c.hidden_dim(c.input_dim))),
+      down_(this, "down", c.down, linear_dims(c.hidden_dim(c.input_dim), c.input_dim)) {}
 
 Tensor PlainFeedForward::forward(const Tensor& x) const {
   const Tensor hidden = activation_(tag(up_(x), "up"));

@@ -28,4 +28,12 @@ class Linear final : public Module {
   Child<Dot> dot_;
 };
 
+// What gives a child its widths: Child<Linear>(this, "up", c.up, linear_dims(in, out)).
+inline auto linear_dims(int64_t input_dim, int64_t output_dim) {
+  return [=](Linear::Config& c) {
+    c.input_dim = input_dim;
+    c.output_dim = output_dim;
+  };
+}
+
 }  // namespace tenon

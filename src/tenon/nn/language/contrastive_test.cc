@@ -27,7 +27,7 @@ ContrastivePairs::Config config() {
 }
 
 // The second row has an empty second half, the third ends early.
-Values batch() {
+Values pairs_batch() {
   Values out = packed_batch({{8}, {3}, {6}, {8}}, 11, 4);
   return out;
 }
@@ -70,8 +70,8 @@ TEST(ContrastivePairs, IsTheLossOfItsVectors) {
     const ContrastivePairs model(c);
     const Values state = initial_values(model, 3);
     EXPECT_EQ(state.contains("second_encoder.projection.weight"), !shared);
-    const std::vector<double> a = vectors(model, state, half_of(batch(), 0), false);
-    const std::vector<double> b = vectors(model, state, half_of(batch(), 4), true);
+    const std::vector<double> a = vectors(model, state, half_of(pairs_batch(), 0), false);
+    const std::vector<double> b = vectors(model, state, half_of(pairs_batch(), 4), true);
     const std::vector<size_t> live{0, 2, 3};
     const auto near = [&](size_t i, size_t j) {
       double sum = 0;
@@ -89,7 +89,7 @@ TEST(ContrastivePairs, IsTheLossOfItsVectors) {
       for (size_t e = 0; e < 6; ++e) length += a[i * 6 + e] * a[i * 6 + e];
       EXPECT_NEAR(length, 1, 1e-5);
     }
-    const Values got = run(model, state, batch());
+    const Values got = run(model, state, pairs_batch());
     EXPECT_EQ(got.at("weight").as_double(0), 3);
     EXPECT_NEAR(got.at("sum").as_double(0), want, 1e-4);
     EXPECT_NEAR(got.at("temperature").as_double(0), 0.07, 1e-6);
@@ -99,24 +99,24 @@ TEST(ContrastivePairs, IsTheLossOfItsVectors) {
 TEST(ContrastivePairs, PaddingIsNotRead) {
   const ContrastivePairs model(config());
   const Values state = initial_values(model, 3);
-  Values changed = batch();
+  Values changed = pairs_batch();
   for (const int64_t i : {8 + 3, 8 + 7, 16 + 6}) changed.at("input_ids").set_int(i, 9);
-  EXPECT_EQ(run(model, state, changed), run(model, state, batch()));
+  EXPECT_EQ(run(model, state, changed), run(model, state, pairs_batch()));
   changed.at("input_ids").set_int(16 + 5, (changed.at("input_ids").as_int(16 + 5) + 1) % 11);
-  EXPECT_NE(run(model, state, changed), run(model, state, batch()));
+  EXPECT_NE(run(model, state, changed), run(model, state, pairs_batch()));
 }
 
 TEST(ContrastivePairs, TemperatureHasALeast) {
   const ContrastivePairs model(config());
   Values state = initial_values(model, 3);
   state.at("log_scale") = Literal::scalar(DType::f32, 7);
-  EXPECT_NEAR(run(model, state, batch()).at("temperature").as_double(0), 0.01, 1e-6);
+  EXPECT_NEAR(run(model, state, pairs_batch()).at("temperature").as_double(0), 0.01, 1e-6);
 }
 
 TEST(ContrastivePairs, CountsPairs) {
   const ContrastivePairs model(config());
   EXPECT_EQ(model.unit(), "pairs");
-  const Values got = evaluate(initial_values(model, 3), batch(), [&](const Nest& s, const Nest& b) {
+  const Values got = evaluate(initial_values(model, 3), pairs_batch(), [&](const Nest& s, const Nest& b) {
     const auto out = functional(model, &Model::forward, s, Tensor(), false, b);
     return Nest{{"x", out.collected.summaries.at(std::string(model.headline())).value}};
   });

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kTokens = 16;
 
-const Values& batch() {
+const Values& decoder_batch() {
   static const Values values = packed_batch({{kTokens}}, 11, 3);
   return values;
 }
@@ -59,7 +59,8 @@ TEST(Decoder, FiveLocalLayersForOneGlobal) {
   const Values stacked = initial_values(scanned, 4), apart = initial_values(unrolled, 4);
   EXPECT_EQ(apart.count("decoder.layers.11.attention.output.weight"), 1U);
   EXPECT_EQ(unstack(stacked), apart);
-  EXPECT_EQ(unstack(loss_and_gradients(scanned, stacked, batch())), loss_and_gradients(unrolled, apart, batch()));
+  EXPECT_EQ(unstack(loss_and_gradients(scanned, stacked, decoder_batch())),
+            loss_and_gradients(unrolled, apart, decoder_batch()));
 }
 
 // 5 local layers : 1 global, in 16 layers: the last four are local.
@@ -69,7 +70,8 @@ TEST(Decoder, PatternsThatDontDivideTheLayers) {
   EXPECT_TRUE(stacked.contains("decoder.layers.15.attention.output.weight"));
   EXPECT_EQ(stacked.at("decoder.layers.5::6.attention.output.weight").dims()[0], 2);
   EXPECT_EQ(unstack(stacked), apart);
-  EXPECT_EQ(unstack(loss_and_gradients(scanned, stacked, batch())), loss_and_gradients(unrolled, apart, batch()));
+  EXPECT_EQ(unstack(loss_and_gradients(scanned, stacked, decoder_batch())),
+            loss_and_gradients(unrolled, apart, decoder_batch()));
 }
 
 TEST(Decoder, StochasticDepthByDepthIsEqualToTheBit) {
@@ -107,9 +109,9 @@ TEST(Decoder, LocalLayersAreLocal) {
   const auto changed_tokens = [](const CausalLm::Config& config) {
     const CausalLm model(config);
     const Values state = initial_values(model, 4);
-    Values other = batch();
+    Values other = decoder_batch();
     other.at("input_ids").set_int(3, (other.at("input_ids").as_int(3) + 1) % 11);
-    const Literal a = logits(model, state, batch()), b = logits(model, state, other);
+    const Literal a = logits(model, state, decoder_batch()), b = logits(model, state, other);
     std::vector<int64_t> changed;
     for (int64_t t = 0; t < kTokens; ++t) {
       bool same = true;
@@ -145,7 +147,7 @@ TEST(ParallelLayer, SharesItsNorm) {
   scale = Literal::from(DType::f32, {8}, std::vector<double>{1, 2, 0.5, 1, 3, 1, -1, 2});
   Values both = state;
   both.emplace("decoder.layers.0.feed_forward_residual.norm.scale", scale);
-  EXPECT_EQ(difference(logits(shared, state, batch()), logits(apart, both, batch()), 1e-6), "");
+  EXPECT_EQ(difference(logits(shared, state, decoder_batch()), logits(apart, both, decoder_batch()), 1e-6), "");
 }
 
 TEST(Decoder, BiasesToShareMustBeThere) {
@@ -154,7 +156,7 @@ TEST(Decoder, BiasesToShareMustBeThere) {
   core.bias = SharedBias::Config();
   attention_of(config).core = core;
   const CausalLm model(config);
-  const auto error = error_of([&] { logits(model, initial_values(model, 1), batch()); });
+  const auto error = error_of([&] { logits(model, initial_values(model, 1), decoder_batch()); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::wrong_context);
   EXPECT_THAT(std::string(error->what()), ::testing::HasSubstr("attention_bias"));

@@ -41,7 +41,7 @@ CausalLm::Config alternating_lm(StackForm form) {
   return c;
 }
 
-const Values& batch() {
+const Values& mixture_batch() {
   static const Values values = packed_batch({{5, 3}, {6}}, 11, 1);
   return values;
 }
@@ -60,8 +60,8 @@ TEST(MixtureLm, ScanAndUnrollAreEqualToTheBit) {
     const CausalLm scanned(make(StackForm::scan)), unrolled(make(StackForm::unroll));
     const Values stacked = initial_values(scanned, 3), apart = initial_values(unrolled, 3);
     EXPECT_EQ(unstack(stacked), apart);
-    const Values results = loss_and_gradients(scanned, stacked, batch());
-    EXPECT_EQ(unstack_state(results), loss_and_gradients(unrolled, apart, batch()));
+    const Values results = loss_and_gradients(scanned, stacked, mixture_batch());
+    EXPECT_EQ(unstack_state(results), loss_and_gradients(unrolled, apart, mixture_batch()));
   }
   const Values values = initial_values(CausalLm(alternating_lm(StackForm::unroll)), 3);
   EXPECT_TRUE(values.contains("decoder.layers.0.feed_forward.gate.weight"));
@@ -73,12 +73,12 @@ TEST(MixtureLm, RematPoliciesAreEqualToTheBit) {
     CausalLm::Config c = sparse_lm(StackForm::scan);
     if (!capacity) layer_of(c, 0).feed_forward.as<MixtureOfExperts>().dispatch = DroplessDispatch::Config{};
     const Values state = initial_values(CausalLm(c), 6);
-    const Values want = loss_and_gradients(CausalLm(c), state, batch());
+    const Values want = loss_and_gradients(CausalLm(c), state, mixture_batch());
     for (const RematPolicy& policy :
          {RematPolicy(SaveNothing{}), RematPolicy(SaveDots{}), RematPolicy(SaveEverything{}),
           RematPolicy(SaveTags{.device = {"router_logits", "expert_tokens", "hidden", "expert_output"}})}) {
       c.decoder.as<Decoder>().pattern[0]->remat = policy;
-      EXPECT_EQ(loss_and_gradients(CausalLm(c), state, batch()), want);
+      EXPECT_EQ(loss_and_gradients(CausalLm(c), state, mixture_batch()), want);
     }
   }
 }
@@ -86,10 +86,10 @@ TEST(MixtureLm, RematPoliciesAreEqualToTheBit) {
 // The loss is that of the tokens and, for each row, its auxiliary losses times its tokens: 8 and 6 of 14.
 TEST(MixtureLm, AuxiliaryLossesAreInTheLossAndItsGradient) {
   CausalLm::Config c = sparse_lm(StackForm::scan);
-  const Values state = initial_values(CausalLm(c), 4), with = loss_and_gradients(CausalLm(c), state, batch());
+  const Values state = initial_values(CausalLm(c), 4), with = loss_and_gradients(CausalLm(c), state, mixture_batch());
   auto& router = layer_of(c, 0).feed_forward.as<MixtureOfExperts>().router.as<TopKRouter>();
   router.load_balance_loss = router.z_loss = 0;
-  const Values without = loss_and_gradients(CausalLm(c), state, batch());
+  const Values without = loss_and_gradients(CausalLm(c), state, mixture_batch());
   const auto number = [](const Values& v, const std::string& name) { return v.at(name).as_double(0); };
   const std::string path = "summaries.decoder.layers.0::1.feed_forward.router.";
   const double balance = number(with, path + "load_balance_loss"), z = number(with, path + "z_loss");
@@ -107,12 +107,12 @@ TEST(MixtureLm, TheGradientIsThatOfTheWholeLoss) {
   Values state = initial_values(model, 4);
   for (auto& [name, value] : state) value = Literal::from(DType::f64, value.dims(), value.to_doubles());
   const std::string weight = "decoder.layers.0::1.feed_forward.router.weight";
-  const Literal grads = loss_and_gradients(model, state, batch()).at("grads." + weight);
+  const Literal grads = loss_and_gradients(model, state, mixture_batch()).at("grads." + weight);
   for (const int64_t i : {0, 5, 40, 70, 127}) {
     const double w = state.at(weight).as_double(i), step = 1e-6;
     const auto loss_at = [&](double value) {
       state.at(weight).set(i, value);
-      return loss_and_gradients(model, state, batch()).at("loss").as_double(0);
+      return loss_and_gradients(model, state, mixture_batch()).at("loss").as_double(0);
     };
     const double slope = (loss_at(w + step) - loss_at(w - step)) / (2 * step);
     state.at(weight).set(i, w);
@@ -122,7 +122,7 @@ TEST(MixtureLm, TheGradientIsThatOfTheWholeLoss) {
 
 TEST(MixtureLm, EvaluationHasNoAuxiliaryLosses) {
   const CausalLm model(sparse_lm(StackForm::scan));
-  const Values got = evaluate(initial_values(model, 4), batch(), [&](const Nest& s, const Nest& b) {
+  const Values got = evaluate(initial_values(model, 4), mixture_batch(), [&](const Nest& s, const Nest& b) {
     auto [loss, collected] = functional(model, &Model::forward, s, Tensor(), false, b);
     Nest out = flatten_collected(collected);
     out.emplace("loss", loss.sum / loss.weight);

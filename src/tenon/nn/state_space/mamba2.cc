@@ -33,13 +33,6 @@ Linear::Config replicated_linear() {
   return c;
 }
 
-auto dims(int64_t in, int64_t out) {
-  return [=](Linear::Config& c) {
-    c.input_dim = in;
-    c.output_dim = out;
-  };
-}
-
 auto channels(int64_t count) {
   return [=](CausalConv::Config& c) { c.input_dim = count; };
 }
@@ -84,11 +77,11 @@ Mamba2::Mamba2(const Config& c)
       min_dt_(c.min_dt),
       max_dt_(c.max_dt),
       inner_partition_(c.inner_partition),
-      z_(this, "z", c.linear, dims(c.input_dim, inner_dim_)),
-      x_(this, "x", c.linear, dims(c.input_dim, inner_dim_)),
-      b_(this, "b", c.group_linear, dims(c.input_dim, num_groups_ * state_dim_)),
-      c_(this, "c", c.group_linear, dims(c.input_dim, num_groups_ * state_dim_)),
-      dt_(this, "dt", c.linear, dims(c.input_dim, num_groups_ * heads_a_group_)),
+      z_(this, "z", c.linear, linear_dims(c.input_dim, inner_dim_)),
+      x_(this, "x", c.linear, linear_dims(c.input_dim, inner_dim_)),
+      b_(this, "b", c.group_linear, linear_dims(c.input_dim, num_groups_ * state_dim_)),
+      c_(this, "c", c.group_linear, linear_dims(c.input_dim, num_groups_ * state_dim_)),
+      dt_(this, "dt", c.linear, linear_dims(c.input_dim, num_groups_ * heads_a_group_)),
       x_conv_(this, "x_conv", c.conv, channels(inner_dim_)),
       b_conv_(this, "b_conv", c.group_conv, channels(num_groups_ * state_dim_)),
       c_conv_(this, "c_conv", c.group_conv, channels(num_groups_ * state_dim_)),
@@ -97,7 +90,7 @@ Mamba2::Mamba2(const Config& c)
               n.input_dim = inner_dim_;
               n.num_groups = num_groups_;
             }),
-      output_(this, "output", c.output, dims(inner_dim_, c.input_dim)),
+      output_(this, "output", c.output, linear_dims(inner_dim_, c.input_dim)),
       a_log_(this, "a_log", {num_groups_ * heads_a_group_}, {{"model"}, c.a_init, 0}),
       dt_bias_(this, "dt_bias", {num_groups_ * heads_a_group_}, {{"model"}, c.dt_init, 0}),
       d_(this, "d", {num_groups_ * heads_a_group_}, {{"model"}, Constant{1}, 0}) {}

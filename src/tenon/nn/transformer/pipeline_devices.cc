@@ -6,7 +6,9 @@
 
 namespace tenon {
 
+namespace {
 using Tensors = std::vector<Tensor>;
+}
 
 void extend(Tensors& to, const Tensors& more) { to.insert(to.end(), more.begin(), more.end()); }
 

@@ -68,23 +68,17 @@ TEST(BatchNorm, KeepsTheMomentsOfHalfPrecisionInFull) {
   EXPECT_EQ(got.at("y").to_doubles(), (std::vector<double>{-1, 1}));
 }
 
-template <class F>
-std::string message(F f) {
-  const auto e = error_of(f);
-  return e ? e->what() : "no error";
-}
-
 TEST(BatchNorm, RefusesOneExampleAndOtherShapes) {
   const BatchNorm norm(config(2));
   const Values state = initial_values(norm, 1);
   const Literal one(TensorType{DType::f32, {1, 2}});
   EXPECT_EQ(run(norm, state, one, false).at("y").to_doubles(), (std::vector<double>{0, 0}));
-  EXPECT_THAT(message([&] { run(norm, state, one, true); }), HasSubstr("one element a channel"));
-  EXPECT_THAT(message([&] { run(norm, state, Literal(TensorType{DType::f32, {4, 3}}), true); }),
+  EXPECT_THAT(error_text([&] { run(norm, state, one, true); }), HasSubstr("one element a channel"));
+  EXPECT_THAT(error_text([&] { run(norm, state, Literal(TensorType{DType::f32, {4, 3}}), true); }),
               HasSubstr("isn't input_dim"));
   BatchNorm::Config c = config(2);
   c.momentum = 1;
-  EXPECT_THAT(message([&] { validate(c); }), HasSubstr("momentum: must be at least 0 and below 1, is "));
+  EXPECT_THAT(error_text([&] { validate(c); }), HasSubstr("momentum: must be at least 0 and below 1, is "));
 }
 
 }  // namespace

@@ -60,25 +60,20 @@ TEST(Conv2D, InitializesByItsFanIn) {
   EXPECT_NEAR(squares / static_cast<double>(weight.size()), 1.0 / 18, 0.01);
 }
 
-template <class F>
-std::string message(F f) {
-  const auto e = error_of(f);
-  return e ? e->what() : "no error";
-}
-
 TEST(Conv2D, RefusesWhatDoesntFit) {
   const auto refusal = [](void set(Conv2D::Config&)) {
     Conv2D::Config c = config(SamePadding{}, {1, 1});
     c.input_dim = c.output_dim = 6;
     set(c);
-    return message([&] { validate(c); });
+    return error_text([&] { validate(c); });
   };
   EXPECT_THAT(refusal([](Conv2D::Config& c) { c.groups = 4; }), HasSubstr("groups must divide input_dim"));
   EXPECT_THAT(refusal([](Conv2D::Config& c) { c.kernel_size = {3}; }), HasSubstr("must be two positive numbers"));
   EXPECT_THAT(refusal([](Conv2D::Config& c) { c.strides = {1, 0}; }), HasSubstr("must be two positive numbers"));
   EXPECT_THAT(refusal([](Conv2D::Config& c) { c.dilation = {}; }), HasSubstr("must be two positive numbers"));
   EXPECT_THAT(refusal([](Conv2D::Config& c) { c.padding = ExplicitPadding{0, -1, 0, 0}; }), HasSubstr("bottom"));
-  EXPECT_THAT(message([] { sums(config(ValidPadding{}, {1, 1}), 2, 5); }), HasSubstr("larger than the padded image"));
+  EXPECT_THAT(error_text([] { sums(config(ValidPadding{}, {1, 1}), 2, 5); }),
+              HasSubstr("larger than the padded image"));
   const auto two_channels = [] {
     Conv2D::Config c = config(ValidPadding{}, {1, 1});
     c.input_dim = 2;
@@ -87,7 +82,7 @@ TEST(Conv2D, RefusesWhatDoesntFit) {
       return Nest{{"y", functional(conv, &Conv2D::forward, s, Tensor(), false, i.at("x")).result}};
     });
   };
-  EXPECT_THAT(message(two_channels), HasSubstr("[B, H, W, 2]"));
+  EXPECT_THAT(error_text(two_channels), HasSubstr("[B, H, W, 2]"));
 }
 
 template <class P>
@@ -103,7 +98,7 @@ TEST(GlobalPool, TakesTheWholeImage) {
   const Literal x = Literal::from(DType::f32, {1, 2, 2, 2}, std::vector<double>{1, -8, 2, -7, 3, -6, 6, -3});
   EXPECT_EQ(pooled(GlobalAvgPool({}), x), Literal::from(DType::f32, {1, 2}, std::vector<double>{3, -6}));
   EXPECT_EQ(pooled(GlobalMaxPool({}), x), Literal::from(DType::f32, {1, 2}, std::vector<double>{6, -3}));
-  EXPECT_THAT(message([] { pooled(GlobalAvgPool({}), ones({2, 2})); }), HasSubstr("[B, …, C]"));
+  EXPECT_THAT(error_text([] { pooled(GlobalAvgPool({}), ones({2, 2})); }), HasSubstr("[B, …, C]"));
 }
 
 TEST(Pool, StridesAreTheWindowUnlessGiven) {

@@ -68,12 +68,6 @@ Values run(const ImageClassifier& model, const Values& inputs) {
   });
 }
 
-template <class F>
-std::string message(F f) {
-  const auto e = error_of(f);
-  return e ? e->what() : "no error";
-}
-
 TEST(ImageClassifier, CountsLabelledExamples) {
   for (const Slot<ImageEncoder>& encoder : {Slot<ImageEncoder>(vit(ViTPooling::class_token)),
                                             Slot<ImageEncoder>(vit(ViTPooling::mean)), Slot<ImageEncoder>(resnet())}) {
@@ -106,11 +100,11 @@ TEST(ImageClassifier, ScalesPixels) {
 
 TEST(ImageClassifier, RefusesWhatDoesntFit) {
   const ImageClassifier model(classifier(vit(ViTPooling::class_token), 8));
-  EXPECT_THAT(message([&] { run(model, batch(DType::u8, 4)); }), HasSubstr("[3,8,8,1]"));
-  EXPECT_THAT(message([&] { run(model, batch(DType::i32)); }), HasSubstr("u8 or floats"));
-  EXPECT_THAT(message([&] { run(model, {{"images", batch(DType::u8).at("images")}}); }), HasSubstr("labels"));
+  EXPECT_THAT(error_text([&] { run(model, batch(DType::u8, 4)); }), HasSubstr("[3,8,8,1]"));
+  EXPECT_THAT(error_text([&] { run(model, batch(DType::i32)); }), HasSubstr("u8 or floats"));
+  EXPECT_THAT(error_text([&] { run(model, {{"images", batch(DType::u8).at("images")}}); }), HasSubstr("labels"));
 
-  const auto refusal = [](const ImageClassifier::Config& c) { return message([&] { validate(c); }); };
+  const auto refusal = [](const ImageClassifier::Config& c) { return error_text([&] { validate(c); }); };
   ImageClassifier::Config c = classifier(resnet(), 8);
   c.pixels.mean = {1, 2};
   EXPECT_THAT(refusal(c), HasSubstr("pixels.mean: must have one number a channel"));
@@ -120,22 +114,22 @@ TEST(ImageClassifier, RefusesWhatDoesntFit) {
 
   ViT::Config few = vit(ViTPooling::class_token);
   few.position_embedding.as<LearnedPositions>().max_positions = 16;
-  EXPECT_THAT(message([&] { run(ImageClassifier(classifier(few, 8)), batch(DType::u8)); }),
+  EXPECT_THAT(error_text([&] { run(ImageClassifier(classifier(few, 8)), batch(DType::u8)); }),
               HasSubstr("longer than the model's positions"));
   ViT::Config uneven = vit(ViTPooling::mean);
   uneven.patches.as<PatchEmbedding>().patch_size = 3;
-  EXPECT_THAT(message([&] { run(ImageClassifier(classifier(uneven, 8)), batch(DType::u8)); }),
+  EXPECT_THAT(error_text([&] { run(ImageClassifier(classifier(uneven, 8)), batch(DType::u8)); }),
               HasSubstr("patches don't cover the image"));
   BottleneckBlock::Config odd;
   ResNet::Config bottlenecks = resnet();
   bottlenecks.block = odd;
   bottlenecks.depths = {1};
-  EXPECT_THAT(message([&] { ImageClassifier{classifier(bottlenecks, 6)}; }), HasSubstr("must be a multiple of 4"));
+  EXPECT_THAT(error_text([&] { ImageClassifier{classifier(bottlenecks, 6)}; }), HasSubstr("must be a multiple of 4"));
 }
 
 TEST(ResNet, HasNoTokensToSplit) {
   ImageClassifier::Config c = classifier(resnet(), 8);
-  EXPECT_THAT(message([&] { SequenceParallel{}(c); }), HasSubstr("no activation_partition"));
+  EXPECT_THAT(error_text([&] { SequenceParallel{}(c); }), HasSubstr("no activation_partition"));
 }
 
 TEST(ResNet, BlockWithoutLastScaleStartsAsItsShortcut) {
