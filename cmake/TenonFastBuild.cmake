@@ -1,7 +1,7 @@
 # tenon_builds_fast(<target> <closure> [TESTS])
 #
 # What most files include comes from a header that is compiled once, and a few files of a target are compiled as one, which
-# makes what their templates make once: all of `tenon` then takes half the time. There is one such header for each of a few
+# makes what their templates make once. There is one such header for each of a few
 # levels of layers; `closure`, the layers that a target may use (its own comes first), tells which. With a compiler launcher
 # each file is compiled alone: ccache serves no file that uses a precompiled header, and who edits one compiles one. That
 # every file includes what it needs, scripts/check_includes sees.

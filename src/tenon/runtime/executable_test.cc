@@ -8,6 +8,7 @@
 
 #include "tenon/base/file.h"
 #include "tenon/ir/ops.h"
+#include "tenon/ir/testing/errors.h"
 #include "tenon/pjrt/plugin.h"
 #include "tenon/runtime/jit.h"
 
@@ -35,17 +36,6 @@ class OnCpu : public ::testing::Test {
     if (!pjrt::find_plugin("cpu")) GTEST_SKIP() << "no CPU plugin is installed";
   }
 };
-
-template <class F>
-Error thrown_by(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  ADD_FAILURE() << "nothing thrown";
-  return Error(ErrorCode::internal, "");
-}
 
 Literal ramp(const Dims& dims, double scale = 1) {
   std::vector<double> values(static_cast<size_t>(num_elements(dims)));
@@ -124,8 +114,8 @@ TEST_F(OnCpu, AnOuterPartChangesDevicesAlone) {
   const Literal x = ramp({8, 16}), w = ramp({16, 32}, 0.25);
   const Array ax = Array::from_literal(cpu(4), outer, {"fsdp"}, x);
   const Array aw = Array::from_literal(cpu(4), outer, {"fsdp", "model"}, w);
-  const Error other = thrown_by([&] { compile(cpu(4), kMesh, sharded_matmul())(std::vector<Array>{ax, aw}); });
-  EXPECT_THAT(other.what(), AllOf(HasSubstr("argument 0 (x)"), HasSubstr("outer.model=2")));
+  const auto other = error_of([&] { compile(cpu(4), kMesh, sharded_matmul())(std::vector<Array>{ax, aw}); });
+  EXPECT_THAT(other->what(), AllOf(HasSubstr("argument 0 (x)"), HasSubstr("outer.model=2")));
   const std::vector<Array> out = compile(cpu(4), outer, sharded_matmul())(std::vector<Array>{ax, aw});
   EXPECT_THAT(out[0].to_literal().to_doubles(), Pointwise(DoubleNear(1e-3), matmul(x, w)));
   for (int64_t i = 0; i < w.size(); ++i) ASSERT_EQ(out[1].to_literal().as_double(i), 2 * w.as_double(i));
@@ -144,9 +134,9 @@ TEST_F(OnCpu, ShardedMatmulOnFourDevices) {
   EXPECT_EQ(program.memory().alias, 16 * 32 * 4 / 4);
   EXPECT_EQ(program.memory().argument, 8 * 16 * 4 / 2 + 16 * 32 * 4 / 4);
   EXPECT_TRUE(aw_copy.is_donated());
-  const Error e = thrown_by([&] { program(std::vector<Array>{ax, aw_copy}); });
-  EXPECT_EQ(e.code(), ErrorCode::wrong_context);
-  EXPECT_THAT(e.what(), AllOf(HasSubstr("argument 1 (decoder.weight)"), HasSubstr("donated")));
+  const auto e = error_of([&] { program(std::vector<Array>{ax, aw_copy}); });
+  EXPECT_EQ(e->code(), ErrorCode::wrong_context);
+  EXPECT_THAT(e->what(), AllOf(HasSubstr("argument 1 (decoder.weight)"), HasSubstr("donated")));
   EXPECT_THROW((void)aw.to_literal(), Error);
   // Chained without waiting: the output of one call is the input of the next.
   const std::vector<Array> next = program(std::vector<Array>{ax, out[1]});
@@ -158,9 +148,9 @@ TEST_F(OnCpu, ARefusedProgramNamesTheModule) {
   wrong.text = R"(module @m { func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {
     %0 = stablehlo.dot_general %x, %x, contracting_dims = [0] x [0] : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32> loc("decoder.layers.0::1.attention/dot_general")
     return %0 : tensor<3xf32> } })";
-  const Error shapes = thrown_by([&] { compile(cpu(1), Mesh(), wrong); });
-  EXPECT_EQ(shapes.code(), ErrorCode::compile);
-  EXPECT_THAT(shapes.what(), StartsWith("compile at decoder.layers.0::1.attention/dot_general: "));
+  const auto shapes = error_of([&] { compile(cpu(1), Mesh(), wrong); });
+  EXPECT_EQ(shapes->code(), ErrorCode::compile);
+  EXPECT_THAT(shapes->what(), StartsWith("compile at decoder.layers.0::1.attention/dot_general: "));
 
   const std::vector<TensorType> types{{DType::f32, {3}}};
   Graph graph = make_graph(types, [](const std::vector<Tensor>& x) {
@@ -173,7 +163,7 @@ TEST_F(OnCpu, ARefusedProgramNamesTheModule) {
   unknown.text.replace(at, 43,
                        "stablehlo.custom_call @nobody(%arg0) {api_version = 4 : i32, backend_config = {}} : "
                        "(tensor<3xf32>) -> tensor<3xf32>");
-  EXPECT_THAT(thrown_by([&] { compile(cpu(1), Mesh(), unknown); }).what(), HasSubstr(" at decoder.norm/exp: "));
+  EXPECT_THAT(error_of([&] { compile(cpu(1), Mesh(), unknown); })->what(), HasSubstr(" at decoder.norm/exp: "));
 }
 
 TEST_F(OnCpu, WarningsNameTheModule) {
@@ -197,17 +187,17 @@ TEST_F(OnCpu, WrongArgumentsAreNamed) {
   const Executable program = compile(cpu(4), kMesh, sharded_matmul());
   const Array x = Array::from_literal(cpu(4), kMesh, {"fsdp"}, ramp({8, 16}));
   const Array w = Array::from_literal(cpu(4), kMesh, {"fsdp", "model"}, ramp({16, 32}));
-  EXPECT_EQ(thrown_by([&] { program(std::vector<Array>{x}); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { program(std::vector<Array>{x}); })->code(), ErrorCode::invalid_argument);
   const Array short_w = Array::from_literal(cpu(4), kMesh, {"fsdp", "model"}, ramp({16, 30}));
-  EXPECT_THAT(thrown_by([&] { program(std::vector<Array>{x, short_w}); }).what(),
+  EXPECT_THAT(error_of([&] { program(std::vector<Array>{x, short_w}); })->what(),
               AllOf(HasSubstr("shape_mismatch"), HasSubstr("argument 1 (decoder.weight)"), HasSubstr("f32[16,30]"),
                     HasSubstr("f32[16,32]")));
   const Array whole_w = Array::from_literal(cpu(4), kMesh, {}, ramp({16, 32}));
-  EXPECT_THAT(thrown_by([&] { program(std::vector<Array>{x, whole_w}); }).what(),
+  EXPECT_THAT(error_of([&] { program(std::vector<Array>{x, whole_w}); })->what(),
               AllOf(HasSubstr("mesh_mismatch"), HasSubstr("argument 1"), HasSubstr("\"fsdp,model\"")));
   const Array other = Array::from_literal(cpu(1), Mesh(), {}, ramp({8, 16}));
-  EXPECT_THAT(thrown_by([&] { program(std::vector<Array>{other, w}); }).what(), HasSubstr("another backend"));
-  EXPECT_THAT(thrown_by([&] { program(std::vector<Array>{Array(), w}); }).what(), HasSubstr("argument 0 (x)"));
+  EXPECT_THAT(error_of([&] { program(std::vector<Array>{other, w}); })->what(), HasSubstr("another backend"));
+  EXPECT_THAT(error_of([&] { program(std::vector<Array>{Array(), w}); })->what(), HasSubstr("argument 0 (x)"));
   EXPECT_FALSE(w.is_donated());
 }
 
@@ -221,35 +211,35 @@ TEST_F(OnCpu, ADonatedArrayCanBeGivenOnce) {
   p.donated = {0};
   const Executable program = compile(cpu(1), Mesh(), p);
   const Array x = Array::from_literal(cpu(1), Mesh(), {}, ramp({3}));
-  EXPECT_THAT(thrown_by([&] { program(std::vector<Array>{x, x}); }).what(), HasSubstr("only once"));
+  EXPECT_THAT(error_of([&] { program(std::vector<Array>{x, x}); })->what(), HasSubstr("only once"));
   EXPECT_FALSE(x.is_donated());
 }
 
 TEST_F(OnCpu, ProgramsThatDoNotFit) {
   Program p = sharded_matmul();
-  EXPECT_EQ(thrown_by([&] { compile(cpu(1), kMesh, p); }).code(), ErrorCode::mesh_mismatch);
-  EXPECT_EQ(thrown_by([&] { compile(cpu(4), Mesh(), p); }).code(), ErrorCode::mesh_mismatch);
+  EXPECT_EQ(error_of([&] { compile(cpu(1), kMesh, p); })->code(), ErrorCode::mesh_mismatch);
+  EXPECT_EQ(error_of([&] { compile(cpu(4), Mesh(), p); })->code(), ErrorCode::mesh_mismatch);
   p.arg_types[1].dims = {15, 32};
-  EXPECT_THAT(thrown_by([&] { compile(cpu(4), kMesh, p); }).what(),
+  EXPECT_THAT(error_of([&] { compile(cpu(4), kMesh, p); })->what(),
               AllOf(HasSubstr("argument 1 (decoder.weight)"), HasSubstr("15 over 2")));
   p = sharded_matmul();
   p.result_specs[0] = {"fsdp"};
-  EXPECT_THAT(thrown_by([&] { compile(cpu(4), kMesh, p); }).what(),
+  EXPECT_THAT(error_of([&] { compile(cpu(4), kMesh, p); })->what(),
               AllOf(HasSubstr("result 0"), HasSubstr("f32[4,16] on each device"), HasSubstr("f32[4,32]")));
   p = sharded_matmul();
   p.donated = {2};
-  EXPECT_EQ(thrown_by([&] { compile(cpu(4), kMesh, p); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { compile(cpu(4), kMesh, p); })->code(), ErrorCode::invalid_argument);
 }
 
 TEST_F(OnCpu, TheCompilersWordsAreKept) {
   Program p = doubling();
   p.text = "module @m { func.func public @main( }";
-  const Error e = thrown_by([&] { compile(cpu(1), Mesh(), p); });
-  EXPECT_EQ(e.code(), ErrorCode::compile);
-  EXPECT_THAT(e.what(), HasSubstr("expected non-function type"));
+  const auto e = error_of([&] { compile(cpu(1), Mesh(), p); });
+  EXPECT_EQ(e->code(), ErrorCode::compile);
+  EXPECT_THAT(e->what(), HasSubstr("expected non-function type"));
   p = doubling();
   p.compile_options = {{"xla_no_such_flag", "1"}};
-  EXPECT_THAT(thrown_by([&] { compile(cpu(1), Mesh(), p); }).what(), HasSubstr("xla_no_such_flag"));
+  EXPECT_THAT(error_of([&] { compile(cpu(1), Mesh(), p); })->what(), HasSubstr("xla_no_such_flag"));
 }
 
 TEST_F(OnCpu, FlagsOfEveryTypeAreTaken) {
@@ -260,7 +250,7 @@ TEST_F(OnCpu, FlagsOfEveryTypeAreTaken) {
                        {"xla_cpu_enable_concurrency_optimized_scheduler", "true"}};
   EXPECT_NO_THROW(compile(cpu(1), Mesh(), p));
   p.compile_options = {{"xla_cpu_enable_fast_math", "maybe"}};
-  EXPECT_EQ(thrown_by([&] { compile(cpu(1), Mesh(), p); }).code(), ErrorCode::compile);
+  EXPECT_EQ(error_of([&] { compile(cpu(1), Mesh(), p); })->code(), ErrorCode::compile);
 }
 
 class WithCache : public OnCpu {

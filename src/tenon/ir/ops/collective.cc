@@ -148,33 +148,14 @@ std::vector<Tensor> vjp_all_choice(const VjpArgs& a) {
   const Tensor chosen = convert(equal(a.operand(0), a.results[0]), a.cotangent().dtype());
   return {chosen * reduced(kAllReduceSum, a.cotangent(), a.attrs) / reduced(kAllReduceSum, chosen, a.attrs)};
 }
-const AllReduceDef kAllReduceSum{{"all_reduce_sum",
-                                  infer_all_reduce,
-                                  print_all_reduce,
-                                  eval_all_reduce,
-                                  vjp_all_sum,
-                                  {},
-                                  nullptr,
-                                  Recompute::expensive},
-                                 kCombineSum};
-const AllReduceDef kAllReduceMax{{"all_reduce_max",
-                                  infer_all_reduce,
-                                  print_all_reduce,
-                                  eval_all_reduce,
-                                  vjp_all_choice,
-                                  {},
-                                  nullptr,
-                                  Recompute::expensive},
-                                 kCombineMax};
-const AllReduceDef kAllReduceMin{{"all_reduce_min",
-                                  infer_all_reduce,
-                                  print_all_reduce,
-                                  eval_all_reduce,
-                                  vjp_all_choice,
-                                  {},
-                                  nullptr,
-                                  Recompute::expensive},
-                                 kCombineMin};
+constexpr AllReduceDef all_reduce_def(std::string_view name, std::vector<Tensor> (*vjp)(const VjpArgs&),
+                                      Combiner combiner) {
+  return {{name, infer_all_reduce, print_all_reduce, eval_all_reduce, vjp, {}, nullptr, Recompute::expensive},
+          combiner};
+}
+const AllReduceDef kAllReduceSum = all_reduce_def("all_reduce_sum", vjp_all_sum, kCombineSum);
+const AllReduceDef kAllReduceMax = all_reduce_def("all_reduce_max", vjp_all_choice, kCombineMax);
+const AllReduceDef kAllReduceMin = all_reduce_def("all_reduce_min", vjp_all_choice, kCombineMin);
 
 Tensor along(const OpDef& def, const Tensor& x, const Attrs& a, int64_t dim) {
   return emit1(def, {x}, {{"mesh", a.dims("mesh")}, {"axes", a.spec("axes")}, {"dim", dim}});

@@ -153,33 +153,20 @@ double flops_reduce_window(const Trace& trace, const OpInfo& op) {
          static_cast<double>(num_elements(trace.value(op.results[0]).type.dims));
 }
 
-const WindowDef kWindowSum{{"reduce_window_sum",
-                            infer_reduce_window,
-                            print_reduce_window,
-                            eval_reduce_window,
-                            vjp_window_sum,
-                            {},
-                            flops_reduce_window,
-                            Recompute::expensive},
-                           kCombineSum};
-const WindowDef kWindowMax{{"reduce_window_max",
-                            infer_reduce_window,
-                            print_reduce_window,
-                            eval_reduce_window,
-                            vjp_window_choice<kCombineMax>,
-                            {},
-                            flops_reduce_window,
-                            Recompute::expensive},
-                           kCombineMax};
-const WindowDef kWindowMin{{"reduce_window_min",
-                            infer_reduce_window,
-                            print_reduce_window,
-                            eval_reduce_window,
-                            vjp_window_choice<kCombineMin>,
-                            {},
-                            flops_reduce_window,
-                            Recompute::expensive},
-                           kCombineMin};
+constexpr WindowDef window_def(std::string_view name, std::vector<Tensor> (*vjp)(const VjpArgs&), Combiner combiner) {
+  return {{name,
+           infer_reduce_window,
+           print_reduce_window,
+           eval_reduce_window,
+           vjp,
+           {},
+           flops_reduce_window,
+           Recompute::expensive},
+          combiner};
+}
+const WindowDef kWindowSum = window_def("reduce_window_sum", vjp_window_sum, kCombineSum);
+const WindowDef kWindowMax = window_def("reduce_window_max", vjp_window_choice<kCombineMax>, kCombineMax);
+const WindowDef kWindowMin = window_def("reduce_window_min", vjp_window_choice<kCombineMin>, kCombineMin);
 
 Tensor reduce_window(const WindowDef& def, const Tensor& x, WindowDims dims) {
   const auto n = as_size(x.rank());
