@@ -176,16 +176,16 @@ class Computation {
       if (b.written_by != kNever) b.saved = true;
       if (kept || b.written_by != kNever) continue;
       b.written_by = at_;
-      if (c_.instructions[b.first].op_name.empty()) b.op = name_of(next);
+      if (module_of(c_.instructions[b.first].op_name).empty()) b.op = name_of(next);
     }
   }
 
-  // A fusion whose root has no name has one of what it holds.
+  // A fusion whose root has no module's name has one of what it holds. Compilers' own names are no modules'.
   std::string name_of(const HloInstruction& i) const {
-    if (!i.op_name.empty() || i.opcode != "fusion" || i.called.empty()) return i.op_name;
+    const auto is_named = [](const HloInstruction& x) { return !module_of(x.op_name).empty(); };
+    if (is_named(i) || i.opcode != "fusion" || i.called.empty()) return i.op_name;
     const std::vector<HloInstruction>& inner = module_.computations[i.called[0]].instructions;
-    const auto named =
-        std::find_if(inner.rbegin(), inner.rend(), [](const HloInstruction& x) { return !x.op_name.empty(); });
+    const auto named = std::find_if(inner.rbegin(), inner.rend(), is_named);
     return named == inner.rend() ? std::string() : named->op_name;
   }
 

@@ -58,7 +58,7 @@ HloModule two_loops() {
                                hlo("dot", kOne, {1, 2}, "m/dot"), hlo("tuple", carry, {3, 2})});
   const size_t condition = add_condition(module, carry);
   add_computation(
-      module, {hlo("parameter", kOne), hlo("broadcast", stack, {0}), hlo("dot", kOne, {0}, "m/dot"),
+      module, {hlo("parameter", kOne), hlo("broadcast", stack, {0}, "broadcast.5"), hlo("dot", kOne, {0}, "m/dot"),
                hlo("tuple", carry, {2, 1}), hlo_loop(carry, 3, forward, condition, 8), hlo_member(carry, 4, 1),
                hlo("dot", kOne, {0}, "m/dot"), hlo("tuple", carry, {6, 5}), hlo_loop(carry, 7, backward, condition, 8),
                hlo_member(carry, 8, 0), hlo("dot", kOne, {9}, "learner.optimizer/mul")});
@@ -70,7 +70,7 @@ TEST(Liveness, LoopsAndRoles) {
   // In the forward loop: the stack, its carry, and what its body needs inside.
   EXPECT_EQ(peak.bytes, 8 * kKib + kKib + 2 * kKib);
   EXPECT_EQ(peak.of(BufferRole::saved_activation), 8 * kKib);
-  EXPECT_EQ(peak.buffers[0].op, "m/save");  // what begins it has no name
+  EXPECT_EQ(peak.buffers[0].op, "m/save");  // what begins it has no module's name
   EXPECT_EQ(peak.of(BufferRole::gradient), 0);
   EXPECT_EQ(peak.of(BufferRole::temporary), 3 * kKib);
 

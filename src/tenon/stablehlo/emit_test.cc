@@ -9,6 +9,7 @@
 namespace tenon {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -81,6 +82,26 @@ TEST(Emit, LocationsAreModulePaths) {
   EXPECT_THAT(emit_stablehlo(small_program(), options), HasSubstr("loc(\"decoder.layers/tanh\")"));
   options.locations = false;
   EXPECT_THAT(emit_stablehlo(small_program(), options), Not(HasSubstr("loc(")));
+}
+
+// Accounts of memory go by it.
+TEST(Emit, WhatALoopKeepsIsLocatedWhereItIsMade) {
+  const std::vector<TensorType> types{{DType::f32, {2}}, {DType::f32, {3, 2}}};
+  const Graph graph = make_graph(types, [](const std::vector<Tensor>& p) {
+    const auto body = [](const Tensor&, const Tensor& h, const Tensor& w) {
+      current_trace().set_path("decoder.layers");
+      const Tensor y = tanh(h * w);
+      return std::pair<Tensor, std::vector<Tensor>>(y, {exp(w), h});
+    };
+    return scan(body, p[0], p[1]).second;
+  });
+  const std::string text = emit_stablehlo(graph, {});
+  // `h` is the step's before.
+  for (const std::string op : {"exp", "tanh"}) {
+    for (const std::string line : {"dynamic_update_slice", "broadcast_in_dim"}) {
+      EXPECT_THAT(text, ContainsRegex(line + " [^\n]* loc\\(\"decoder.layers/" + op + "\"\\)\n"));
+    }
+  }
 }
 
 // The product's and its operands' gradients'.

@@ -106,14 +106,28 @@ class ScanPrinter {
     }
   }
 
-  std::string filled(const TensorType& type, int64_t value) {
+  // The location of what makes a stacked result in the body; of a carry that is kept, of what makes the next one.
+  std::string maker(size_t result) const {
+    const Trace& trace = w_.trace();
+    ValueId value = body_.results[result];
+    for (size_t i = 0; i < carry_; ++i) {
+      if (body_.params[i + 1] == value) {
+        value = body_.results[i];
+        break;
+      }
+    }
+    const OpId def = trace.value(value).def;
+    return def == kNoId ? std::string() : w_.location(trace.op(def));
+  }
+
+  std::string filled(const TensorType& type, int64_t value, const std::string& location = "") {
     const std::string number = w_.fresh(), buffer = w_.fresh();
     const TensorType scalar{type.dtype, {}};
     const Literal literal = is_float(type.dtype) ? Literal::scalar(type.dtype, static_cast<double>(value))
                                                  : Literal::scalar_int(type.dtype, value);
     w_.line(fmt::format("{} = stablehlo.constant {}", number, hlo_dense(literal)));
-    w_.line(fmt::format("{} = stablehlo.broadcast_in_dim {}, dims = [] : ({}) -> {}", buffer, number, hlo_type(scalar),
-                        hlo_type(type)));
+    w_.line(fmt::format("{} = stablehlo.broadcast_in_dim {}, dims = [] : ({}) -> {}{}", buffer, number,
+                        hlo_type(scalar), hlo_type(type), location));
     return buffer;
   }
 
@@ -125,7 +139,7 @@ class ScanPrinter {
     for (size_t i = carry_; i < op_.results.size(); ++i) {
       const TensorType& type = w_.type(op_.results[i]);
       const size_t number = (i - carry_) % (type.dtype == DType::i1 ? 2 : kNumbers);
-      vars_.add(w_, filled(type, static_cast<int64_t>(number)), hlo_type(type));
+      vars_.add(w_, filled(type, static_cast<int64_t>(number), maker(i)), hlo_type(type));
     }
   }
 
@@ -179,9 +193,9 @@ class ScanPrinter {
     const std::string shaped = w_.fresh(), name = w_.fresh();
     w_.line(fmt::format("{} = stablehlo.reshape {} : ({}) -> {}", shaped, w_.name(value), w_.type_text(value),
                         hlo_type(row)));
-    w_.line(fmt::format("{} = stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}{}) -> {}", name, vars_.inside[var],
+    w_.line(fmt::format("{} = stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}{}) -> {}{}", name, vars_.inside[var],
                         shaped, starts(index, zero, row.dims.size()), vars_.types[var], hlo_type(row),
-                        start_types(row.dims.size()), vars_.types[var]));
+                        start_types(row.dims.size()), vars_.types[var], maker(result)));
     return name;
   }
 
