@@ -4,7 +4,7 @@
 // below the limits, by processors' time over their number (the median of rounds), which what else runs on the machine
 // changes less than the clock's (the least of rounds), which stands beside it.
 //
-//   tenon_bench_tune [SEED [CONFIGURATIONS [ROUNDS]]]
+//   tenon_bench_tune [SEED [CONFIGURATIONS [ROUNDS [AXIS,AXIS]]]]
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tenon/base/file.h"
+#include "tenon/base/text.h"
 #include "tenon/config/registry.h"
 #include "tenon/experiments/experiment.h"
 #include "tenon/tune/calibrate.h"
@@ -35,6 +36,7 @@ struct Settings {
   unsigned seed = 1;
   size_t configurations = 24;
   int64_t rounds = 5;
+  std::vector<std::string> axes = SearchSpace().axes;
 };
 
 struct Tried {
@@ -52,10 +54,11 @@ Overrides small_llama(const std::string& text) {
   return o;
 }
 
-SearchSpace space() {
+SearchSpace space_of(const Settings& settings) {
   SearchSpace s;
+  s.axes = settings.axes;
   s.remat = {"as_is", "nothing", "dots"};
-  s.accumulation = {1, 2, 4};
+  s.microbatches = {1, 2, 4};
   return s;
 }
 
@@ -72,7 +75,7 @@ class Validation {
   std::vector<Tried> predict() {
     std::vector<Tried> out;
     add(out, "own rule", experiment_.by_own_rule());
-    std::vector<Candidate> all = enumerate(space(), target_, kBatch);
+    std::vector<Candidate> all = enumerate(space_of(settings_), target_, kBatch);
     std::shuffle(all.begin(), all.end(), std::mt19937(settings_.seed));
     for (const Candidate& c : all) {
       if (out.size() == settings_.configurations) break;
@@ -198,6 +201,7 @@ int run(int argc, char** argv) {
   if (argc > 1) settings.seed = static_cast<unsigned>(std::atoi(argv[1]));
   if (argc > 2) settings.configurations = static_cast<size_t>(std::max(2, std::atoi(argv[2])));
   if (argc > 3) settings.rounds = std::atoi(argv[3]);
+  if (argc > 4) settings.axes = split(argv[4], ',');
   const std::string text = std::filesystem::temp_directory_path() / ("tenon_bench_tune_" + random_suffix() + ".txt");
   const RemoveAtEnd remove(text);
   std::string words;

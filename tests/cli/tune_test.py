@@ -7,7 +7,7 @@ import time
 from support import CommandTest, run, start
 
 SMALL = ["args.num_layers=1", "args.model_dim=16", "args.sequence_length=16", "learner.optimizer.type=Sgd"]
-SPACE = ["--axes", "data,fsdp", "--remat", "as_is", "--accumulation", "1", "--kernels", "on"]
+SPACE = ["--axes", "data,fsdp", "--remat", "as_is", "--microbatches", "1", "--kernels", "on"]
 
 
 class Tune(CommandTest):

@@ -16,7 +16,7 @@ struct TuneCommand {
   ExperimentOptions experiment;
   TargetOptions target;
   TuneOptions options;
-  std::optional<std::string> axes, remat, kernels, dir;
+  std::optional<std::string> axes, remat, schedules, kernels, dir;
   bool json = false;
 };
 
@@ -24,6 +24,7 @@ void run_tune(const TuneCommand& command) {
   TuneOptions options = command.options;
   if (command.axes) options.space.axes = split(*command.axes, ',');
   if (command.remat) options.space.remat = split(*command.remat, ',');
+  if (command.schedules) options.space.schedules = split(*command.schedules, ',');
   if (command.kernels) options.space.kernels = split(*command.kernels, ',');
   options.target = command.target.target;
   options.aot.chips = chips_for(command.target);
@@ -45,14 +46,16 @@ void run_tune(const TuneCommand& command) {
 }
 
 void add_space_options(Command& command, TuneCommand& c) {
-  command.option("--axes", &c.axes, "mesh axes to spread devices over, of data, expert, fsdp, seq, model")
+  command.option("--axes", &c.axes, "mesh axes to spread devices over, of pipeline, data, expert, fsdp, seq, model")
       .type_name("data,fsdp,model");
   command
       .option("--remat", &c.remat,
               "policies to try: as_is, nothing, dots, everything, attention, attention_offload, dots_offload")
       .type_name("NAME,NAME");
-  command.option("--accumulation", &c.options.space.accumulation,
-                 "numbers of microbatches to try; may be given again (default: powers of two)");
+  command.option("--microbatches", &c.options.space.microbatches,
+                 "how many to try; may be given again (default: powers of two)");
+  command.option("--schedules", &c.schedules, "of pipelines: gpipe, one_f_one_b, or both")
+      .type_name("gpipe,one_f_one_b");
   command.option("--kernels", &c.kernels, "on, off, or both").type_name("on,off");
   command.option("--also", &c.options.space.also, "a modifier to try with and without; may be given again")
       .type_name("NAME{FIELD = VALUE, ...}");

@@ -15,6 +15,10 @@ TENON_FN_TYPE(ContextParallel, void(AnyConfig&), "splits attention over the mesh
                "zigzag: causal attention costs all devices as much; as_read: for windows, and for layers that "
                "need neighbours"})
 TENON_FN_TYPE(SequenceParallel, void(AnyConfig&), "splits the residual stream along T over 'model' too")
+TENON_FN_TYPE(PipelineParallel, void(AnyConfig&), "splits the layers of decoders over the mesh axis 'pipeline'",
+              {"microbatches", "parts of a batch that are on their way at the same time"},
+              {"rounds", "how often a microbatch goes around"},
+              {"schedule", "gpipe: all gradients at the end; one_f_one_b: each as soon as its loss is known"})
 
 namespace {
 
@@ -57,6 +61,24 @@ class StreamSplitter : public TreeVisitor {
   int64_t count_ = 0;
 };
 
+class LayerSplitter : public TreeVisitor {
+ public:
+  explicit LayerSplitter(const PipelineConfig& pipeline) : pipeline_(pipeline) {}
+  bool enter(const Path&, AnyConfig& config) override {
+    if (auto* decoder = dynamic_cast<Decoder::Config*>(&config)) {
+      decoder->form = StackForm::pipeline;
+      decoder->pipeline = pipeline_;
+      ++count_;
+    }
+    return true;
+  }
+  int64_t count() const { return count_; }
+
+ private:
+  PipelineConfig pipeline_;
+  int64_t count_ = 0;
+};
+
 void require_some(int64_t count, const char* what) {
   if (count == 0) throw Error(ErrorCode::invalid_argument, std::string("the tree has no ") + what);
 }
@@ -76,6 +98,14 @@ void SequenceParallel::operator()(AnyConfig& tree) const {
   StreamSplitter splitter;
   walk(tree, splitter);
   require_some(splitter.count(), "activation_partition with an entry for T");
+}
+
+void PipelineParallel::check(Checker& c) const { PipelineConfig{microbatches, rounds, schedule}.check(c); }
+
+void PipelineParallel::operator()(AnyConfig& tree) const {
+  LayerSplitter splitter({microbatches, rounds, schedule});
+  walk(tree, splitter);
+  require_some(splitter.count(), "Decoder, whose layers can be split");
 }
 
 }  // namespace tenon

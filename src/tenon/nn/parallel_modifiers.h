@@ -4,6 +4,7 @@
 #include "tenon/config/modifier.h"
 #include "tenon/nn/attention/context_parallel.h"
 #include "tenon/nn/position/token_order.h"
+#include "tenon/nn/transformer/pipeline.h"
 
 namespace tenon {
 
@@ -21,6 +22,15 @@ struct ContextParallel {
 // partition spec that is called activation_partition and has an entry for T.
 struct SequenceParallel {
   TENON_FN()
+  void operator()(AnyConfig& tree) const;
+};
+
+// Splits the layers of every decoder over the mesh axis `pipeline`. The fields are PipelineConfig's.
+struct PipelineParallel {
+  int64_t microbatches = 4, rounds = 1;
+  PipelineSchedule schedule = PipelineSchedule::gpipe;
+  void check(Checker& c) const;
+  TENON_FN(microbatches, rounds, schedule)
   void operator()(AnyConfig& tree) const;
 };
 

@@ -44,7 +44,7 @@ void register_nn(Registry& registry) {
   registry.add<ValidPadding, SamePadding, ExplicitPadding, Conv2D, MaxPool, AvgPool, GlobalAvgPool, GlobalMaxPool,
                BatchNorm>();
   registry.add<BasicBlock, BottleneckBlock, ResNet, PatchEmbedding, ViT, ImageClassifier>();
-  registry.add<SetRemat, SetPartitions, UseAttention, UseDot, ContextParallel, SequenceParallel>();
+  registry.add<SetRemat, SetPartitions, UseAttention, UseDot, ContextParallel, PipelineParallel, SequenceParallel>();
 }
 
 }  // namespace tenon

@@ -18,7 +18,8 @@ struct Analysis {
 };
 // `traced` is a report of the program, not compiled. Of models but decoders of tokens, layers count nothing. A device
 // gathers its parameters over `fsdp` twice for each microbatch and scatters their gradients, sums gradients over `data`
-// and `expert` once a step, and the residual stream over `model` four times a layer.
+// and `expert` once a step, and the residual stream over `model` four times a layer; it hands the stream on along
+// `pipeline`, there and back. Where a pipeline waits it computes, and sends, as if for another microbatch.
 Analysis analyze(const StepReport& traced, const Trainer::Config& config, const AotTarget& target,
                  const MachineSpeeds& speeds);
 

@@ -6,6 +6,7 @@
 #include "tenon/data/dataset.h"
 #include "tenon/experiments/austen.h"
 #include "tenon/experiments/experiment.h"
+#include "tenon/nn/parallel_modifiers.h"
 
 namespace tenon {
 namespace {
@@ -64,11 +65,23 @@ TEST(Analysis, LayersKeepTheirInputs) {
   EXPECT_EQ(analyze(traced(Mesh{{"data", 8}}), config(1), target, speeds()).least_bytes, 3000 + 2 * 32768 / 8);
   EXPECT_EQ(analyze(traced(Mesh{{"fsdp", 4}, {"model", 2}}), config(2), target, speeds()).least_bytes,
             3000 + 2 * 32768 / 16);
+  const auto piped = [&](const PipelineParallel& pipeline) {
+    Trainer::Config c = config(1);
+    pipeline(c);
+    return analyze(traced(Mesh{{"pipeline", 2}, {"data", 2}}), c, target, speeds()).least_bytes;
+  };
+  // A stage has one layer, whose inputs of all microbatches GPipe keeps: what the batch is on two devices. 1F1B keeps
+  // three of them, and those of the layers of one.
+  EXPECT_EQ(piped({.microbatches = 4}), 3000 + 32768 / 2);
+  EXPECT_EQ(piped({.microbatches = 8, .schedule = PipelineSchedule::one_f_one_b}), 3000 + (3 + 1) * 32768 / 2 / 8);
+  EXPECT_EQ(piped({.microbatches = 1, .schedule = PipelineSchedule::one_f_one_b}), 3000 + (1 + 1) * 32768 / 2);
 }
 
 TEST(Analysis, WhatAMeshMoves) {
-  const auto moved = [](const Mesh& mesh, int64_t accumulation, const char* target) {
-    const Analysis a = analyze(traced(mesh), config(accumulation), AotTarget::parse(target), speeds());
+  const auto moved = [](const Mesh& mesh, int64_t accumulation, const char* target, const Modifier& modifier = {}) {
+    Trainer::Config c = config(accumulation);
+    if (modifier) modifier(c);
+    const Analysis a = analyze(traced(mesh), c, AotTarget::parse(target), speeds());
     return a.guess_s - a.at_least_s;
   };
   // fsdp: 3 gathers or scatters of 3 times what a device has, each microbatch.
@@ -82,6 +95,11 @@ TEST(Analysis, WhatAMeshMoves) {
   const Mesh outer{{"data", 2}, {"fsdp", 4}, {"model", 2}, {"outer.fsdp", 2}};
   EXPECT_NEAR(moved(outer, 1, "h100:2x8"), 3 * 3000 / 1e3 + (2 * 1000 * 0.5 + 4 * 2 * (32768 / 8) * 2 * 0.5) / 1e4,
               1e-9);
+  // pipeline: 4 microbatches and one in which a stage waits, 8 KiB each, there and back.
+  EXPECT_NEAR(moved(Mesh{{"pipeline", 2}}, 1, "h100:2", PipelineParallel{4}), 2 * 5 * 8192 / 1e4, 1e-9);
+  // fsdp too: each of the five gathers.
+  EXPECT_NEAR(moved(Mesh{{"pipeline", 2}, {"fsdp", 4}}, 1, "h100:8", PipelineParallel{2}),
+              (2 * 3 * 4096 + 3 * 3 * 3000) / 1e4, 1e-9);
   // Between hosts of 8 the network carries it; within them links do.
   EXPECT_NEAR(moved(Mesh{{"data", 2}, {"fsdp", 8}}, 1, "h100:2x8"), 3 * 7000 / 1e4 + 2 * 1000 * 0.5 / 1e3, 1e-9);
 }

@@ -40,19 +40,21 @@ std::vector<std::string> remat_names() {
   return out;
 }
 
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> out;
+  for (const EnumName& entry : tenon_enum_names(PipelineSchedule{})) out.emplace_back(entry.name);
+  return out;
+}
+
 void check_space(const SearchSpace& space) {
-  if (std::find(space.axes.begin(), space.axes.end(), "pipeline") != space.axes.end()) {
-    throw Error(ErrorCode::unsupported, "pipelines aren't searched")
-        .at("--axes")
-        .hint("choose of data, expert, fsdp, seq and model");
-  }
-  check_names("--axes", space.axes, {kMeshAxes.begin() + 1, kMeshAxes.end()});
+  check_names("--axes", space.axes, {kMeshAxes.begin(), kMeshAxes.end()});
   if (!space.remat.empty()) check_names("--remat", space.remat, remat_names());
   check_names("--kernels", space.kernels, {"on", "off"});
-  for (const int64_t n : space.accumulation) {
+  check_names("--schedules", space.schedules, schedule_names());
+  for (const int64_t n : space.microbatches) {
     if (n >= 1) continue;
     throw Error(ErrorCode::invalid_argument, "not a number of microbatches")
-        .at("--accumulation")
+        .at("--microbatches")
         .got(std::to_string(n))
         .expected("at least 1");
   }
@@ -103,10 +105,25 @@ std::vector<std::string> remat_of(const SearchSpace& space, const AotTarget& tar
   return out;
 }
 
-std::vector<int64_t> accumulation_of(const SearchSpace& space, int64_t global_batch) {
-  if (!space.accumulation.empty()) return space.accumulation;
+std::vector<int64_t> microbatches_of(const SearchSpace& space, int64_t global_batch) {
+  if (!space.microbatches.empty()) return space.microbatches;
   std::vector<int64_t> out;
   for (int64_t n = 1; n <= global_batch; n *= 2) out.push_back(n);  // a batch is below 2^31
+  return out;
+}
+
+// The ways to cut a batch on the mesh; nothing else of them is set.
+std::vector<Candidate> divisions(const Mesh& mesh, const SearchSpace& space, int64_t global_batch) {
+  std::vector<Candidate> out;
+  for (const int64_t microbatches : microbatches_of(space, global_batch)) {
+    for (const EnumName& entry : tenon_enum_names(PipelineSchedule{})) {
+      const auto schedule = static_cast<PipelineSchedule>(entry.value);
+      const auto& chosen = space.schedules;
+      const bool tried = mesh.size("pipeline") > 1 ? std::find(chosen.begin(), chosen.end(), entry.name) != chosen.end()
+                                                   : schedule == PipelineSchedule::gpipe;
+      if (tried) out.push_back({.mesh = mesh, .microbatches = microbatches, .schedule = schedule});
+    }
+  }
   return out;
 }
 
@@ -164,7 +181,8 @@ const std::vector<RematChoice>& remat_choices() {
 
 std::string to_string(const Candidate& c) {
   std::string out = to_string(c.mesh);
-  if (c.accumulation > 1) out += fmt::format(" x{}", c.accumulation);
+  if (c.microbatches > 1) out += fmt::format(" x{}", c.microbatches);
+  if (c.schedule != PipelineSchedule::gpipe) out += fmt::format(", {}", to_string(c.schedule));
   if (c.remat != "as_is") out += ", " + c.remat;
   if (!c.kernels) out += ", no kernels";
   for (const std::string& modifier : c.also) out += ", " + modifier;
@@ -173,13 +191,23 @@ std::string to_string(const Candidate& c) {
 
 std::string to_toml(const RuleModifiers& modifiers) { return "[" + join(modifiers, ", ") + "]"; }
 
-RuleModifiers modifiers_of(const Candidate& c) {
+RuleModifiers divisions_of(const Candidate& c) {
+  const bool piped = c.mesh.size("pipeline") > 1;
   RuleModifiers out{mesh_toml(c.mesh)};
+  if (piped) {
+    out.push_back(fmt::format("{{type = \"PipelineParallel\", microbatches = {}, schedule = \"{}\"}}", c.microbatches,
+                              to_string(c.schedule)));
+  }
+  out.push_back(fmt::format("{{type = \"AccumulateGradients\", steps = {}}}", piped ? 1 : c.microbatches));
+  return out;
+}
+
+RuleModifiers modifiers_of(const Candidate& c) {
+  RuleModifiers out = divisions_of(c);
   if (c.mesh.size("seq") > 1) out.emplace_back(R"({type = "ContextParallel"})");
   for (const RematChoice& choice : remat_choices()) {
     if (choice.name == c.remat && !choice.modifier.empty()) out.emplace_back(choice.modifier);
   }
-  out.push_back(fmt::format("{{type = \"AccumulateGradients\", steps = {}}}", c.accumulation));
   if (!c.kernels) {
     std::vector<std::string> ops;
     for (const std::string& op : kernel_ops()) ops.push_back(quote(op));
@@ -199,11 +227,11 @@ std::vector<Candidate> enumerate(const SearchSpace& space, const AotTarget& targ
   }
   std::vector<Candidate> out;
   for (const Mesh& mesh : meshes_of(space, target)) {
-    for (const int64_t accumulation : accumulation_of(space, global_batch)) {
+    for (const Candidate& divided : divisions(mesh, space, global_batch)) {
       for (const std::string& remat : remat_of(space, target)) {
         for (const std::string& kernels : space.kernels) {
           for (const std::vector<std::string>& also : subsets(space.also)) {
-            out.push_back({mesh, remat, accumulation, kernels == "on", also});
+            out.push_back({mesh, remat, divided.microbatches, divided.schedule, kernels == "on", also});
           }
         }
       }
@@ -214,8 +242,8 @@ std::vector<Candidate> enumerate(const SearchSpace& space, const AotTarget& targ
 
 std::string why_not_divided(const Candidate& c, int64_t global_batch) {
   const int64_t devices = c.mesh.size("data") * c.mesh.size("expert") * c.mesh.size("fsdp");
-  if (global_batch % c.accumulation == 0 && global_batch / c.accumulation % devices == 0) return "";
-  return fmt::format("{} examples don't divide into {} microbatches over {} devices", global_batch, c.accumulation,
+  if (global_batch % c.microbatches == 0 && global_batch / c.microbatches % devices == 0) return "";
+  return fmt::format("{} examples don't divide into {} microbatches over {} devices", global_batch, c.microbatches,
                      devices);
 }
 

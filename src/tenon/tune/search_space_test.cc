@@ -15,6 +15,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 class SearchSpaceTest : public ::testing::Test {
  protected:
@@ -30,7 +31,7 @@ class SearchSpaceTest : public ::testing::Test {
 TEST_F(SearchSpaceTest, EveryCombinationOnce) {
   SearchSpace space;
   space.remat = {"as_is", "dots"};
-  space.accumulation = {1, 2};
+  space.microbatches = {1, 2};
   space.also = {"SequenceParallel"};
   const std::vector<Candidate> all = enumerate(space, AotTarget::parse("cpu:8"), 64);
   EXPECT_EQ(all.size(), 10U * 2 * 2 * 2 * 2);
@@ -53,7 +54,7 @@ TEST_F(SearchSpaceTest, DefaultsByPlatformAndBatch) {
 TEST_F(SearchSpaceTest, TensorsAreSplitWhereLinksAreFast) {
   SearchSpace space;
   space.axes = {"fsdp", "model"};
-  space.accumulation = {1};
+  space.microbatches = {1};
   space.remat = {"as_is"};
   space.kernels = {"on"};
   EXPECT_THAT(meshes(enumerate(space, AotTarget::parse("h100:4x8"), 64)),
@@ -61,20 +62,39 @@ TEST_F(SearchSpaceTest, TensorsAreSplitWhereLinksAreFast) {
   EXPECT_THAT(meshes(enumerate(space, AotTarget::parse("v5e:8x8"), 64)), Not(Each(HasSubstr("model=32"))));
 }
 
+// Each pipeline with both schedules, and what has none with none.
+TEST_F(SearchSpaceTest, Pipelines) {
+  SearchSpace space{.axes = {"pipeline", "data"}, .remat = {"as_is"}, .microbatches = {1, 4}, .kernels = {"on"}};
+  const auto labels = [&] {
+    std::vector<std::string> out;
+    for (const Candidate& c : enumerate(space, AotTarget::parse("cpu:2"), 8)) out.push_back(to_string(c));
+    return out;
+  };
+  EXPECT_THAT(labels(), UnorderedElementsAre("data=2", "data=2 x4", "pipeline=2", "pipeline=2, one_f_one_b",
+                                             "pipeline=2 x4", "pipeline=2 x4, one_f_one_b"));
+  space.schedules = {"one_f_one_b"};
+  EXPECT_THAT(labels(),
+              UnorderedElementsAre("data=2", "data=2 x4", "pipeline=2, one_f_one_b", "pipeline=2 x4, one_f_one_b"));
+}
+
 TEST_F(SearchSpaceTest, WhatARuleSays) {
   Candidate c;
   c.mesh = Mesh{{"fsdp", 4}, {"seq", 2}};
   EXPECT_THAT(modifiers_of(c),
               ElementsAre(R"({type = "SetMesh", mesh = {data = 1, fsdp = 4, seq = 2}})",
-                          R"({type = "ContextParallel"})", R"({type = "AccumulateGradients", steps = 1})"));
+                          R"({type = "AccumulateGradients", steps = 1})", R"({type = "ContextParallel"})"));
   c.mesh = Mesh{{"data", 8}};
   c.remat = "dots";
-  c.accumulation = 4;
+  c.microbatches = 4;
   c.also = {"SequenceParallel", "ScaleDimension{field = \"x\", factor = 2}", "ShardOptimizerOnly{ }"};
   EXPECT_EQ(to_toml(modifiers_of(c)),
-            R"([{type = "SetMesh", mesh = {data = 8}}, {type = "SetRemat", policy = {type = "SaveDots"}}, )"
-            R"({type = "AccumulateGradients", steps = 4}, {type = "SequenceParallel"}, )"
+            R"([{type = "SetMesh", mesh = {data = 8}}, {type = "AccumulateGradients", steps = 4}, )"
+            R"({type = "SetRemat", policy = {type = "SaveDots"}}, {type = "SequenceParallel"}, )"
             R"({type = "ScaleDimension", field = "x", factor = 2}, {type = "ShardOptimizerOnly"}])");
+  c = {.mesh = Mesh{{"pipeline", 2}, {"fsdp", 4}}, .microbatches = 8, .schedule = PipelineSchedule::one_f_one_b};
+  EXPECT_THAT(modifiers_of(c), ElementsAre(R"({type = "SetMesh", mesh = {pipeline = 2, data = 1, fsdp = 4}})",
+                                           R"({type = "PipelineParallel", microbatches = 8, schedule = "one_f_one_b"})",
+                                           R"({type = "AccumulateGradients", steps = 1})"));
   c = {};
   c.kernels = false;
   EXPECT_THAT(modifiers_of(c).back(), HasSubstr(R"(path = "kernels.disable", value = ["attention", )"));
@@ -83,7 +103,7 @@ TEST_F(SearchSpaceTest, WhatARuleSays) {
 TEST_F(SearchSpaceTest, BatchesThatDivide) {
   Candidate c;
   c.mesh = Mesh{{"data", 2}, {"fsdp", 2}, {"model", 2}};
-  c.accumulation = 3;
+  c.microbatches = 3;
   EXPECT_EQ(why_not_divided(c, 12), "");
   EXPECT_EQ(why_not_divided(c, 6), "6 examples don't divide into 3 microbatches over 4 devices");
   EXPECT_NE(why_not_divided(c, 16), "");
@@ -102,9 +122,10 @@ TEST_F(SearchSpaceTest, Mistakes) {
   };
   expect({.axes = {"dta"}}, ErrorCode::unknown_name, "did you mean data");
   expect({.axes = {}}, ErrorCode::invalid_argument, "--axes");
-  expect({.axes = {"pipeline"}}, ErrorCode::unsupported, "--axes");
+  expect({.schedules = {"1f1b"}}, ErrorCode::unknown_name, "expected gpipe, one_f_one_b");
+  expect({.schedules = {}}, ErrorCode::invalid_argument, "--schedules");
   expect({.remat = {"dot"}}, ErrorCode::unknown_name, "did you mean dots");
-  expect({.accumulation = {2, 0}}, ErrorCode::invalid_argument, "--accumulation");
+  expect({.microbatches = {2, 0}}, ErrorCode::invalid_argument, "--microbatches");
   expect({.kernels = {"maybe"}}, ErrorCode::unknown_name, "on, off");
   expect({.also = {"SequencParallel"}}, ErrorCode::unknown_name, "SequenceParallel");
   EXPECT_EQ(error({}, 0)->path(), "--global_batch");

@@ -12,6 +12,7 @@
 #include "tenon/base/lock_file.h"
 #include "tenon/base/text.h"
 #include "tenon/config/text.h"
+#include "tenon/experiments/resolve.h"
 #include "tenon/runtime/device_setup.h"
 #include "tenon/tune/calibrate.h"
 #include "tenon/tune/journal.h"
@@ -176,11 +177,15 @@ class Search {
 
   static void require_as_searched(const TuneRow& row, const Trainer::Config& config) {
     if (!row.candidate) return;
-    const bool same_mesh = config.mesh == MeshConfig::of(row.candidate->mesh);
-    if (same_mesh && config.accumulation == row.candidate->accumulation) return;
+    // What divides is the same when it is said again.
+    Trainer::Config again = config;
+    parse_modifier(fmt::format("Chain{{modifiers = {}}}", to_toml(divisions_of(*row.candidate))))(again);
+    const std::vector<Difference> differences = diff(config, again);
+    if (differences.empty()) return;
     throw Error(ErrorCode::incompatible, "--set, --modify or --also takes back what a mesh rule says")
         .at(row.label)
-        .hint("leave out what sets the mesh or accumulation");
+        .got(to_string(differences.front()))
+        .hint("leave out what sets the mesh, accumulation or a pipeline");
   }
 
   void drop_doubles() {
@@ -245,13 +250,13 @@ class Search {
     for (const TuneRow& other : rows_) {
       if (!other.evaluation || !row.candidate || !other.candidate || (is_open(other))) continue;
       Candidate alike = *other.candidate;
-      alike.accumulation = row.candidate->accumulation;
+      alike.microbatches = row.candidate->microbatches;
       if (alike != *row.candidate || !is_too_large(*other.evaluation)) continue;
       const Evaluation& e = *other.evaluation;
       const double shrunk = static_cast<double>(e.temporary_bytes) *
-                            static_cast<double>(other.candidate->accumulation) /
-                            static_cast<double>(row.candidate->accumulation);
-      const bool at_most = row.candidate->accumulation <= other.candidate->accumulation;
+                            static_cast<double>(other.candidate->microbatches) /
+                            static_cast<double>(row.candidate->microbatches);
+      const bool at_most = row.candidate->microbatches <= other.candidate->microbatches;
       const double least = static_cast<double>(e.argument_bytes) + shrunk;
       if (!at_most && (!e.compiled() || least <= static_cast<double>(compiler_.chip().memory_bytes))) continue;
       drop(row, Drop::larger, fmt::format("{} doesn't fit", other.label));

@@ -119,7 +119,7 @@ void TuneReport::require_winner() const {
         .got(row->why)
         .expected(fmt::format("at most {}", bytes_text(memory_limit)))
         .hint(more + (all_tried ? "" : ", ") +
-              "more devices, a smaller --global_batch, more --accumulation, or --remat nothing");
+              "more devices, a smaller --global_batch, more --microbatches, or --remat nothing");
   }
   if (const TuneRow* row = of({Drop::refused})) {
     throw Error(ErrorCode::compile,

@@ -20,6 +20,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 // Compiled for by the CPU's plugin, but with speeds of its own, which need no measuring.
@@ -50,7 +51,7 @@ class TuneTest : public ::testing::Test {
     options_.dir = dir_;
     options_.space.axes = {"data", "fsdp"};
     options_.space.remat = {"as_is"};
-    options_.space.accumulation = {1, 16};
+    options_.space.microbatches = {1, 16};
     options_.space.kernels = {"on"};
     // Fast to compile.
     overrides_.assignments = {"args.num_layers=1", "args.model_dim=16", "args.sequence_length=16",
@@ -157,6 +158,35 @@ TEST_F(TuneTest, StopsAtTheLimitAndMeasures) {
   EXPECT_LT(report.speeds.peak(DType::bf16), 4 * report.speeds.peak(DType::f32));
   EXPECT_GT(report.speeds.memory, 1e7);
   EXPECT_GT(report.speeds.collective_s, 0);
+}
+
+// Both schedules, held against a split of the batch; a stack that doesn't divide isn't tried.
+TEST_F(TuneTest, SearchesPipelines) {
+  options_.target = "abacus:1x2";
+  options_.space.axes = {"pipeline", "data"};
+  options_.space.microbatches = {4};
+  overrides_.assignments = {"args.num_layers=2", "args.model_dim=16", "args.sequence_length=16",
+                            "learner.optimizer.type=Sgd"};
+  TuneReport report = run();
+  EXPECT_THAT(labels(report.ranked), UnorderedElementsAre("the experiment's own (no mesh rule)", "data=2 x4",
+                                                          "pipeline=2 x4", "pipeline=2 x4, one_f_one_b"));
+  for (const TuneRow& row : report.ranked) {
+    EXPECT_GE(row.evaluation->bytes, row.analysis->least_bytes) << row.label;
+    EXPECT_GE(row.time.bound.seconds(), row.analysis->at_least_s) << row.label;
+  }
+  // Another stack, so another search.
+  options_.dir = dir_ + "/other";
+  overrides_.assignments[0] = "args.num_layers=1";
+  report = run();
+  EXPECT_THAT(labels(report.ranked), Not(Contains(HasSubstr("pipeline"))));
+  const auto refused = std::find_if(report.dropped.begin(), report.dropped.end(),
+                                    [](const TuneRow& row) { return row.label == "pipeline=2 x4"; });
+  ASSERT_NE(refused, report.dropped.end());
+  EXPECT_THAT(refused->why, HasSubstr("layers don't divide over the pipeline"));
+  // What takes the pipeline back is said, not tried.
+  options_.dir = dir_ + "/third";
+  overrides_.assignments = {"args.num_layers=2", "model.decoder.pipeline.microbatches=2"};
+  EXPECT_EQ(failure()->code(), ErrorCode::incompatible);
 }
 
 // Its arguments are known to be too large before anything is compiled.

@@ -51,7 +51,7 @@ TEST_F(TunedExperimentTest, TheFileGivesTheSameConfig) {
   Candidate candidate;
   candidate.mesh = Mesh{{"fsdp", 4}, {"model", 2}};
   candidate.remat = "attention";
-  candidate.accumulation = 2;
+  candidate.microbatches = 2;
   candidate.kernels = false;
   const RuleModifiers modifiers = modifiers_of(candidate);
   const std::string path = std::filesystem::temp_directory_path() / ("tenon_rule_" + random_suffix() + ".toml");
