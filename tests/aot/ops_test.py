@@ -8,7 +8,7 @@ import unittest
 
 COMMAND = os.environ["TENON_COMMAND"]
 TARGET = os.environ["TENON_TARGET"]
-PLATFORM = "tpu" if TARGET.startswith("v") else "cuda"
+PLATFORM = {"v": "tpu", "h": "cuda", "m": "rocm"}[TARGET[0]]
 # Cases that a platform's compiler says it can't do; users get its words as an error of code `unsupported`.
 REFUSED = {
     "tpu": [f"reduce_precision {how} f64" for how in ("e4m2", "exact", "e11m52")]

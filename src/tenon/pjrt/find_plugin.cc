@@ -42,11 +42,6 @@ Error no_plugin(std::string_view platform, const std::vector<std::string>& tried
         .got(fmt::format("none in {}", join(tried, ", ")))
         .hint("name its file in the device's (plugin = ...), or set TENON_PLUGIN_PATH to it");
   }
-  if (platform == "rocm") {
-    return Error(ErrorCode::plugin, "there is no PJRT plugin for platform rocm")
-        .got(fmt::format("none in {}", join(tried, ", ")))
-        .hint("set TENON_PLUGIN_PATH to its file, which AMD's jax_rocm7_pjrt wheel has");
-  }
   const std::string command = platform == "cpu" ? "scripts/setup" : fmt::format("scripts/setup --target {}", platform);
   return Error(ErrorCode::plugin, fmt::format("there is no PJRT plugin for platform {}", platform))
       .got(fmt::format("none in {}, and none that jax brought", join(tried, ", ")))

@@ -60,6 +60,7 @@ std::string plugin_of_jax(std::string_view platform) {
   if (platform == "cuda") {
     files = {"jax_plugins/xla_cuda13/xla_cuda_plugin.so", "jax_plugins/xla_cuda12/xla_cuda_plugin.so"};
   }
+  if (platform == "rocm") files = {"jax_plugins/xla_rocm7/xla_rocm_plugin.so"};
   if (platform == "tpu") files = {"libtpu/libtpu.so"};
   if (files.empty()) return "";
   for (const std::string& folder : python_package_folders()) {

@@ -124,10 +124,11 @@ TEST(PluginPlatform, AnothersIsRefusedBeforeItIsInitialized) {
 
 TEST_F(PluginFiles, MissingPluginsSayHowToInstallThem) {
   set("TENON_PLUGIN_PATH", folder_.string());
-  const Result<std::string> none = find_plugin("rocm");
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "HOME"}) set(name, folder_.string());
+  const Result<std::string> none = find_any_plugin("zeta");
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code(), ErrorCode::plugin);
-  EXPECT_THAT(none.error().what(), AllOf(HasSubstr("jax_rocm7_pjrt"), HasSubstr(folder_.string())));
+  EXPECT_THAT(none.error().what(), AllOf(HasSubstr("TENON_PLUGIN_PATH"), HasSubstr(folder_.string())));
   EXPECT_EQ(find_plugin("cudaa").error().code(), ErrorCode::unknown_name);
 }
 
@@ -162,6 +163,8 @@ TEST_F(PluginFiles, ThoseThatJaxBroughtAreFound) {
   const std::string tpu = write("conda/lib/python3.12/site-packages/libtpu/libtpu.so", "");
   set("CONDA_PREFIX", (folder_ / "conda").string());
   EXPECT_EQ(plugin_of_jax("tpu"), tpu);
+  const std::string rocm = write("venv/lib/python3.9/site-packages/jax_plugins/xla_rocm7/xla_rocm_plugin.so", "");
+  EXPECT_EQ(plugin_of_jax("rocm"), rocm);
   EXPECT_EQ(plugin_of_jax("cpu"), "");
   EXPECT_EQ(python_package_folders()[0], (folder_ / "conda/lib/python3.12/site-packages").string());
 }

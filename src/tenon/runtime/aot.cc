@@ -142,7 +142,8 @@ std::pair<std::string, pjrt::Options> describe_machine(const AotTarget& target, 
     return {fmt::format("{}:{}", target.name, target.shape), std::move(options)};
   }
   options.emplace("topology", target.shape);
-  if (target.platform == "cuda") options.emplace("target_config", gpu_target_config(target.name));
+  if (target.platform == "cuda" || target.platform == "rocm")
+    options.emplace("target_config", gpu_target_config(target.name));
   return {target.shape, std::move(options)};
 }
 

@@ -138,6 +138,10 @@ TEST(GpuTarget, DescribesTheKind) {
   EXPECT_THAT(gpu_target_config("a100"), HasSubstr("cuda_compute_capability { major: 8 feature_extension: NONE }"));
   EXPECT_THAT(gpu_target_config("b200"), HasSubstr("core_count: 148"));
   EXPECT_THAT(gpu_target_config("h100"), HasSubstr("name: \"NVIDIA H100 80GB HBM3\""));
+  EXPECT_THAT(gpu_target_config("h100"),
+              HasSubstr("cuda_compute_capability { major: 9 feature_extension: ACCELERATED_FEATURES }"));
+  EXPECT_THAT(gpu_target_config("mi300x"), AllOf(HasSubstr("rocm_compute_capability { gcn_arch_name: \"gfx942"),
+                                                 HasSubstr("platform_name: \"ROCM\"")));
   EXPECT_THAT(gpu_target_config("h200"), HasSubstr("device_memory_size: 141000000000"));
 }
 
