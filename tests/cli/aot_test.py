@@ -85,12 +85,14 @@ class Aot(CommandTest):
         """libtpu would wait for a TPU's metadata for minutes."""
         plugins = pathlib.Path(__file__).resolve().parents[2] / ".deps" / "plugins"
         tpu, cuda = plugins / "tpu" / "libtpu.so", plugins / "cuda" / "xla_cuda_plugin.so"
+        rocm = plugins / "rocm" / "xla_rocm_plugin.so"
         train = ["train", "austen_tiny", "--dry_run", "--set", f"data.path={self.text}"]
         for plugin, shown, wanted, command in (
             (tpu, "tpu", "cuda", ["aot", "austen_tiny", "--target", "h100:1"]),
             (tpu, "tpu", "cpu", train),
             (cuda, "cuda", "tpu", ["aot", "austen_tiny", "--target", "v5p:1x1x1"]),
             (cuda, "cuda", "rocm", [*train, "--platform", "rocm"]),
+            (rocm, "rocm", "cuda", ["aot", "austen_tiny", "--target", "h100:1"]),
         ):
             with self.subTest(shown, wanted=wanted):
                 if not plugin.exists():

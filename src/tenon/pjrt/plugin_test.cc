@@ -117,6 +117,7 @@ TEST(PluginPlatform, AnothersIsRefusedBeforeItIsInitialized) {
     return nullptr;
   };
   EXPECT_TRUE(Plugin::from_api(fake.api(), "gpu.so", "rocm").ok()) << "it says nothing of CUDA";
+  EXPECT_THAT(Plugin::from_api(fake.api(), "gpu.so", "cuda").error().what(), HasSubstr("got rocm, expected cuda"));
   num_attributes = 1;
   EXPECT_THAT(Plugin::from_api(fake.api(), "gpu.so", "rocm").error().what(), HasSubstr("got cuda, expected rocm"));
   EXPECT_TRUE(Plugin::from_api(fake.api(), "gpu.so", "cuda").ok());

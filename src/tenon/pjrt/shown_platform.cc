@@ -25,9 +25,8 @@ bool has_attribute(const PJRT_Api* api, std::string_view name) {
 
 std::string shown_platform(const PJRT_Api* api) {
   if (find_extension(api, kTpuTopology) != nullptr) return "tpu";
-  // ROCm's plugins are GPUs' too.
-  const bool is_gpu = find_extension(api, PJRT_Extension_Type_Gpu_Custom_Call) != nullptr;
-  return is_gpu && has_attribute(api, "cuda_version") ? "cuda" : "";
+  if (find_extension(api, PJRT_Extension_Type_Gpu_Custom_Call) == nullptr) return "";
+  return has_attribute(api, "cuda_version") ? "cuda" : "rocm";
 }
 
 Status check_platform(std::string_view shown, std::string_view wanted, const std::string& path) {

@@ -9,8 +9,8 @@
 
 namespace tenon::pjrt {
 
-// "tpu" or "cuda", by extensions and attributes that only these have; "" where nothing tells. Only of a table of
-// functions whose version was checked.
+// "tpu", "cuda" or "rocm", by extensions and attributes that only these have, a GPU's plugin that says nothing of CUDA
+// being AMD's; "" where nothing tells. Only of a table of functions whose version was checked.
 std::string shown_platform(const PJRT_Api* api);
 
 // That a plugin isn't another platform's than `wanted`, as far as that shows: one that is waits for hardware that isn't
