@@ -104,7 +104,7 @@ std::optional<RawText> TextReader::whole_file(const std::string& path) {
         .at(path)
         .got(format_bytes(size))
         .expected(fmt::format("at most {}", format_bytes(kMaxDocumentBytes)))
-        .hint("cut it into several");
+        .hint("cut it into several, as `split -C 100m --additional-suffix=.txt FILE PREFIX` does");
   }
   RawText out{read_file(path, kMaxDocumentBytes).value(), &path, 0, 0};
   done_ += size;
