@@ -92,6 +92,17 @@ class AotWithoutPlugins(CommandTest):
         self.assertIn("\na step takes at least ", out)
         self.assertTrue(out.endswith("\nfits: the arguments do (not compiled)\n"), out)
 
+    def test_what_is_known_without_compiling(self):
+        done = self.check(run("aot", "llama2_7b", "--target", "h100:1x8", "--analytic", "--json"))
+        report = json.loads(done.stdout)
+        self.assertEqual((report["compiled"], report["fits"], report["compile_s"]), (False, None, None))
+        self.assertIn("attention by cudnn_attention", report["kernels"][0])
+
+    def test_sizes_of_texts_are_refused_for_a_training_step(self):
+        for option in ("--rows", "--prompt_tokens", "--max_length"):
+            done = run("aot", "austen_tiny", "--target", "cpu:1", option, "3")
+            self.check_error(done, 2, f"invalid_argument at {option}", "--program generate")
+
     def test_an_outer_part_that_cuts_through_a_node(self):
         options = ["--set", "data.batch_size=12", "--set", "mesh.fsdp=12", "--set", "mesh.outer.fsdp=2"]
         done = run("aot", "austen_tiny", "--target", "h100:3x4", "--analytic", *options)

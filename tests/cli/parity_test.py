@@ -36,8 +36,11 @@ class Parity(CommandTest):
             ("fsdp=3,data=-1", "does not divide 4 devices"),
             ("fsdp", "fsdp=4,model=2"),
             ("pipeline=2", 'form = "pipeline"'),
+            ("fsdp=3", "the batch doesn't divide over the mesh"),
         ):
-            self.assertIn(words, self.parity("--mesh", mesh, status=2).stderr, mesh)
+            said = self.parity("--mesh", mesh, status=2).stderr
+            self.assertIn(words, said, mesh)
+            self.assertNotIn("mesh 1:", said, "nothing was trained before")
         for tolerance in ("nan", "-1", "inf"):
             done = self.parity("--mesh", "fsdp=2", "--tolerance", tolerance, status=2)
             self.assertIn("invalid_argument at --tolerance: not a tolerance", done.stderr)

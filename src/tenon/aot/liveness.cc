@@ -294,6 +294,10 @@ PeakMemory find_peak(const HloModule& module) {
 }
 
 std::string_view module_of(std::string_view op) {
+  constexpr std::string_view kManual = "/manual/";
+  if (op.starts_with('(')) op = op.substr(1, op.find_first_of(":)") - 1);
+  if (const size_t manual = op.rfind(kManual); manual != std::string_view::npos)
+    op.remove_prefix(manual + kManual.size());
   const size_t slash = op.rfind('/');
   return slash == std::string_view::npos ? std::string_view() : op.substr(0, slash);
 }

@@ -36,7 +36,9 @@ struct PeakMemory {
 // this program was printed, so their own count of temporaries may differ.
 PeakMemory find_peak(const pjrt::HloModule& module);
 
-// "decoder.layers" of "decoder.layers/dot_general".
+// "decoder.layers" of "decoder.layers/dot_general", of "decoder/manual/decoder.layers/dot_general", which is in a
+// manual region, and of "(decoder.layers/dot_general:decoder.norm/mul)", which compilers made of two ops: that of the
+// first.
 std::string_view module_of(std::string_view op);
 
 }  // namespace tenon

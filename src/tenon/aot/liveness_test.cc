@@ -27,6 +27,10 @@ TEST(Liveness, SumsWhatIsLiveAtOnce) {
   EXPECT_EQ(peak.of(BufferRole::temporary), 9 * kKib);
   EXPECT_EQ(module_of("b/dot"), "b");
   EXPECT_EQ(module_of("dot"), "");
+  EXPECT_EQ(module_of("a/manual/a.core/dot"), "a.core");
+  EXPECT_EQ(module_of("(a.up/dot:a.gate/dot)"), "a.up");
+  EXPECT_EQ(module_of("(a.up/dot)"), "a.up");
+  EXPECT_EQ(module_of("("), "");
 }
 
 TEST(Liveness, ElementwiseWorkTakesThePlaceOfWhatEnds) {

@@ -86,7 +86,7 @@ Json to_json(const StepReport& r) {
                       {"devices", r.mesh.num_devices()},
                       {"mesh", to_string(r.mesh)},
                       {"compiled", r.compiled.has_value()},
-                      {"fits", r.fits()},
+                      {"fits", r.compiled || !r.fits() ? Json(r.fits()) : Json()},
                       {"bytes", bytes_json(r)},
                       {"flops", flops_json(r)},
                       {"collectives", collectives_json(r)},

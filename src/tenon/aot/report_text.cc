@@ -54,11 +54,11 @@ std::string format_memory(const StepReport& r) {
     out += fmt::format("  workspace    {:>10}  of libraries and kernels, by our own account\n", bytes(r.workspace));
   }
   out += fmt::format("  in all       {:>10}  of {} ({})\n", bytes(r.bytes()), bytes(r.chip.memory_bytes), r.chip.name);
-  const bool on_host = r.host_bytes > 0;
   if (m.peak > 0) {
+    const bool on_host = r.host_bytes > 0 || m.host_temporary > 0;
     out += fmt::format("  peak         {:>10}{}\n", bytes(m.peak), on_host ? "  with what lies in host memory" : "");
   }
-  if (on_host) out += fmt::format("state in host memory, for each device: {}\n", bytes(r.host_bytes));
+  if (r.host_bytes > 0) out += fmt::format("state in host memory, for each device: {}\n", bytes(r.host_bytes));
   if (m.host_temporary > 0) out += fmt::format("  on the host  {:>10}\n", bytes(m.host_temporary));
   return out;
 }

@@ -126,7 +126,11 @@ ProgramReporter::ProgramReporter(std::string_view target, AotOptions options)
 
 int64_t ProgramReporter::num_devices() const { return machine_ ? machine_->num_devices() : target_.num_devices; }
 
-KernelList ProgramReporter::kernels() const { return machine_ ? machine_->kernels() : KernelList(); }
+KernelList ProgramReporter::kernels() const {
+  if (machine_) return machine_->kernels();
+  constexpr int kUnknown = 0;
+  return kernels_of(target_.platform, chip_.setup, kUnknown);
+}
 
 StepReport ProgramReporter::report(StepReport start, const Mesh& mesh, const Program& program) const {
   target_.check_outer(mesh);

@@ -20,7 +20,7 @@ struct AotCommand {
   TargetOptions target;
   std::string program = "train";
   std::optional<std::string> save;
-  GenerateShape shape;
+  std::optional<int64_t> rows, prompt_tokens, max_length;
   bool json = false, analytic = false, allow_replication = false;
 };
 
@@ -33,7 +33,27 @@ AotOptions options_of(const AotCommand& command) {
   return options;
 }
 
+GenerateShape shape_of(const AotCommand& command) {
+  GenerateShape shape;
+  shape.rows = command.rows.value_or(shape.rows);
+  shape.prompt_tokens = command.prompt_tokens.value_or(shape.prompt_tokens);
+  shape.max_length = command.max_length.value_or(shape.max_length);
+  return shape;
+}
+
+void require_no_shape(const AotCommand& command) {
+  for (const auto& [option, given] : {std::pair("--rows", command.rows.has_value()),
+                                      {"--prompt_tokens", command.prompt_tokens.has_value()},
+                                      {"--max_length", command.max_length.has_value()}}) {
+    if (!given) continue;
+    throw Error(ErrorCode::invalid_argument, "a training step has no such size")
+        .at(option)
+        .hint("add --program generate, or set data.batch_size and data.sequence_length");
+  }
+}
+
 std::vector<StepReport> compile_all(const AotCommand& command) {
+  if (command.program == "train") require_no_shape(command);
   const AotOptions options = options_of(command);
   const std::string& target = command.target.target;
   const Trainer::Config config = resolve_config(command.experiment, target, options.chips);
@@ -44,7 +64,7 @@ std::vector<StepReport> compile_all(const AotCommand& command) {
         .got(quote_text(command.program))
         .expected("train or generate");
   }
-  return compile_generate(config, target, command.shape, options);
+  return compile_generate(config, target, shape_of(command), options);
 }
 
 // Before compiling, which may take minutes.
@@ -88,14 +108,15 @@ void add_aot_command(Command& program) {
       .option("--program", &c->program,
               "train: the training step; generate: what reads a prompt (prefill) and what writes each token (decode)")
       .with_default();
-  command.option("--rows", &c->shape.rows, "of --program generate: texts at once").with_default();
-  command
-      .option("--prompt_tokens", &c->shape.prompt_tokens, "of --program generate: tokens of a prompt, or of a source")
-      .with_default();
-  command
-      .option("--max_length", &c->shape.max_length,
-              "of --program generate: tokens of prompt and text, or of a text that has a source")
-      .with_default();
+  const GenerateShape shape;
+  command.option("--rows", &c->rows, fmt::format("of --program generate: texts at once (default: {})", shape.rows));
+  command.option(
+      "--prompt_tokens", &c->prompt_tokens,
+      fmt::format("of --program generate: tokens of a prompt, or of a source (default: {})", shape.prompt_tokens));
+  command.option("--max_length", &c->max_length,
+                 fmt::format("of --program generate: tokens of prompt and text, or of a text that has a source "
+                             "(default: {})",
+                             shape.max_length));
   command.option("--json", &c->json, "prints JSON (docs/aot.md)");
   command
       .option("--save", &c->save,

@@ -13,8 +13,8 @@
 namespace tenon {
 
 // Where an option's value goes; what is there before is its default. A bool is a flag, a list takes every value.
-using OptionTarget = std::variant<bool*, int64_t*, double*, std::string*, std::optional<std::string>*,
-                                  std::vector<int64_t>*, std::vector<std::string>*>;
+using OptionTarget = std::variant<bool*, int64_t*, double*, std::string*, std::optional<int64_t>*,
+                                  std::optional<std::string>*, std::vector<int64_t>*, std::vector<std::string>*>;
 
 // "--name", which may be given again if its target is a list; without dashes, what stands at its place on the line.
 struct Option {

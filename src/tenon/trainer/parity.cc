@@ -61,10 +61,13 @@ class ParityCheck {
   ParityCheck(const Trainer::Config& config, std::shared_ptr<const Backend> backend, const ParityOptions& options)
       : trainer_(config), backend_(std::move(backend)), options_(options) {}
 
+  // Throws what tracing on the mesh does.
+  void trace(const Mesh& mesh, const std::optional<int64_t>& accumulation) const {
+    trace_train_step(config_on(mesh, accumulation), mesh.num_devices(), backend_->kernels());
+  }
+
   Trained train(const Mesh& mesh, const std::optional<int64_t>& accumulation) const {
-    Trainer::Config config = trainer_.config();
-    config.mesh = MeshConfig::of(mesh);
-    config.accumulation = accumulation.value_or(config.accumulation);
+    const Trainer::Config config = config_on(mesh, accumulation);
     const StepSettings step = step_settings(config, mesh.num_devices(), backend_->kernels());
     TrainSession session(trainer_.model(), trainer_.learner(), {backend_, step, config.seed, options_.cache});
     session.initialize();
@@ -81,6 +84,13 @@ class ParityCheck {
   }
 
  private:
+  Trainer::Config config_on(const Mesh& mesh, const std::optional<int64_t>& accumulation) const {
+    Trainer::Config config = trainer_.config();
+    config.mesh = MeshConfig::of(mesh);
+    config.accumulation = accumulation.value_or(config.accumulation);
+    return config;
+  }
+
   Trainer trainer_;
   std::shared_ptr<const Backend> backend_;
   const ParityOptions& options_;
@@ -153,19 +163,25 @@ ParityReport check_parity(const Trainer::Config& config, std::shared_ptr<const B
     if (progress) progress(result);
     return result;
   };
+  const auto on_each = [&](const auto& act) {
+    for (size_t i = 0; i < meshes.size(); ++i) {
+      const std::optional<int64_t>& accumulation = options.meshes[i].accumulation;
+      const std::string name = name_of(meshes[i], accumulation);
+      try {
+        act(name, meshes[i], accumulation);
+      } catch (Error& e) {
+        e.prefix(fmt::format("mesh {}", name));
+        throw;
+      }
+    }
+  };
+  on_each([&](const std::string&, const Mesh& mesh, const auto& accumulation) { check.trace(mesh, accumulation); });
   const Trained one = check.train(Mesh(), {});
   ParityReport report{options.tolerance, one.losses, {}, parity_limits(config)};
   add(compare(to_string(Mesh()), one, one));
-  for (size_t i = 0; i < meshes.size(); ++i) {
-    const std::optional<int64_t>& accumulation = options.meshes[i].accumulation;
-    const std::string name = name_of(meshes[i], accumulation);
-    try {
-      report.results.push_back(add(compare(name, check.train(meshes[i], accumulation), one)));
-    } catch (Error& e) {
-      e.prefix(fmt::format("mesh {}", name));
-      throw;
-    }
-  }
+  on_each([&](const std::string& name, const Mesh& mesh, const auto& accumulation) {
+    report.results.push_back(add(compare(name, check.train(mesh, accumulation), one)));
+  });
   return report;
 }
 

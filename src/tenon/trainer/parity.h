@@ -52,8 +52,9 @@ struct ParityReport {
 
 // Trains `config` for so many steps on the first device of `backend`, without microbatches of its own but the config's,
 // then on each mesh, from the same seed and on the same batches. Its own `mesh` is not looked at. `progress`, unless
-// empty, is told of each result as it comes, first that of one device. Throws `mesh_mismatch` before anything runs when
-// a mesh has more devices than there are, or -1 doesn't come out even; and what compiling throws.
+// empty, is told of each result as it comes, first that of one device. Before anything runs, throws `mesh_mismatch`
+// when a mesh has more devices than there are, or -1 doesn't come out even, and what tracing on a mesh throws; then
+// what compiling does.
 ParityReport check_parity(const Trainer::Config& config, std::shared_ptr<const Backend> backend,
                           const ParityOptions& options, const std::function<void(const ParityResult&)>& progress = {});
 

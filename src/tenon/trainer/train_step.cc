@@ -138,7 +138,7 @@ void check_pipeline(const std::vector<ParamInfo>& infos, const Mesh& mesh) {
   }
   throw Error(ErrorCode::unsupported, "nothing in the model is split over the mesh axis 'pipeline'")
       .at("mesh.pipeline")
-      .hint("set the decoder's form = \"pipeline\"");
+      .hint("set the decoder's form = \"pipeline\", as --modify PipelineParallel does");
 }
 
 }  // namespace
