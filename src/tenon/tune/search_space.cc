@@ -204,7 +204,7 @@ RuleModifiers divisions_of(const Candidate& c) {
 
 RuleModifiers modifiers_of(const Candidate& c) {
   RuleModifiers out = divisions_of(c);
-  if (c.mesh.size("seq") > 1) out.emplace_back(R"({type = "ContextParallel"})");
+  if (c.mesh.size("seq") > 1 && c.mesh.size("pipeline") == 1) out.emplace_back(R"({type = "ContextParallel"})");
   for (const RematChoice& choice : remat_choices()) {
     if (choice.name == c.remat && !choice.modifier.empty()) out.emplace_back(choice.modifier);
   }

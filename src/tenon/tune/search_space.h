@@ -52,8 +52,8 @@ const std::vector<RematChoice>& remat_choices();
 using RuleModifiers = std::vector<std::string>;
 // "[{type = "SetMesh", …}, …]".
 std::string to_toml(const RuleModifiers& modifiers);
-// Those for the candidate: what divides it, and the rest. Attention over `seq` is ContextParallel, layers over
-// `pipeline` PipelineParallel.
+// Those for the candidate: what divides it, and the rest. Layers over `pipeline` are PipelineParallel; attention
+// over `seq` is ContextParallel, where there is no pipeline.
 RuleModifiers divisions_of(const Candidate& candidate);
 RuleModifiers modifiers_of(const Candidate& candidate);
 

@@ -95,6 +95,8 @@ TEST_F(SearchSpaceTest, WhatARuleSays) {
   EXPECT_THAT(modifiers_of(c), ElementsAre(R"({type = "SetMesh", mesh = {pipeline = 2, data = 1, fsdp = 4}})",
                                            R"({type = "PipelineParallel", microbatches = 8, schedule = "one_f_one_b"})",
                                            R"({type = "AccumulateGradients", steps = 1})"));
+  c.mesh = Mesh{{"pipeline", 2}, {"seq", 2}};  // pipelines take ordinary attention alone
+  EXPECT_THAT(to_toml(modifiers_of(c)), Not(HasSubstr("ContextParallel")));
   c = {};
   c.kernels = false;
   EXPECT_THAT(modifiers_of(c).back(), HasSubstr(R"(path = "kernels.disable", value = ["attention", )"));
