@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "counted_malloc.h"
-#include "tenon/ir/ops/contract.h"
 #include "tenon/runtime/array.h"
-#include "tenon/runtime/jit.h"
 #include "tenon/runtime/program.h"
 #include "tenon/trainer/trace_step.h"
 
@@ -56,22 +54,6 @@ void run(const std::shared_ptr<const Backend>& backend, const TracedStep& traced
 }
 
 }  // namespace
-
-bool products_allocate() {
-  // As of a weight's gradient, which isn't our own kernel's in f32.
-  const std::vector<TensorType> types{{DType::f32, {256, 64}}, {DType::f32, {256, 64}}};
-  const auto body = [](const std::vector<Tensor>& p) {
-    return std::vector{dot_general(p[0], p[1], {{}, {}, {0}, {0}})};
-  };
-  const Jitted product = jit(Backend::open("cpu"), types, body);
-  const std::vector<Literal> args{Literal(types[0]), Literal(types[1])};
-  product(args);
-  const int64_t before = settled_bytes();
-  reset_peak();
-  product(args);
-  constexpr int64_t kArrays = 144 * 1024;
-  return peak_allocated_bytes() - before > 2 * kArrays;
-}
 
 MeasuredStep measure_step(const std::shared_ptr<const Backend>& backend, const Trainer::Config& config) {
   const int64_t num_devices = backend->num_devices();

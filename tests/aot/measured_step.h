@@ -20,9 +20,6 @@ struct MeasuredStep {
 };
 // On all devices of `backend`. What the first step leaves behind (threads, the plugin's own lists,
 // what kernels keep) counts from_start alone.
-// Whether products that XLA does itself allocate what its account leaves out, as one that is run here does.
-bool products_allocate();
-
 MeasuredStep measure_step(const std::shared_ptr<const Backend>& backend, const Trainer::Config& config);
 
 }  // namespace tenon
